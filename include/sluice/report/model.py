@@ -1,0 +1,164 @@
+"""RunReport: the story of one run, whose numbers must add up."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ..errors import ExitCode, UnbalancedReport
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class Counts(_Record):
+    """Rows by fate. `read` is every record of the source; `parsed -> entered` is what the transform made of the well-formed ones."""
+
+    read: int = 0
+    malformed: int = 0
+    """Records that no parser could read: part of `quarantined` (first copy) or `duplicate` (copies)."""
+    parsed: int = 0
+    entered: int = 0
+    written: int = 0
+    quarantined: int = 0
+    duplicate: int = 0
+    late: int = 0
+    late_merged: int = 0
+    """Rows behind the watermark that went through the MERGE like all others; told apart for information, each also has its fate."""
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in Counts.model_fields})
+
+    @property
+    def balanced(self) -> bool:
+        """True when both sides of the transform add up: read = malformed + parsed, malformed + entered = the four fates."""
+        fates = self.written + self.quarantined + self.duplicate + self.late
+        return self.read == self.malformed + self.parsed and self.malformed + self.entered == fates
+
+    @property
+    def line(self) -> str:
+        """`1,204 read = 1,180 written + 9 quarantined + 13 duplicate + 2 late`."""
+        sums = f"{self.written:,} written + {self.quarantined:,} quarantined + {self.duplicate:,} duplicate + {self.late:,} late"
+        if self.parsed == self.entered:
+            return f"{self.read:,} read = {sums}"
+        return f"{self.read:,} read ({self.parsed:,} parsed -> {self.entered:,} entered); {self.malformed + self.entered:,} = {sums}"
+
+    def check(self, where: str) -> None:
+        """Raise UnbalancedReport when a row has no fate, or two."""
+        if not self.balanced:
+            raise UnbalancedReport("the fates of the rows do not add up to the rows read", where=where, value=self.model_dump(),
+                                   do="Keep the landing files and the checkpoint, and report this as a defect")
+
+
+class Outcome(StrEnum):
+    """A rule that could not be evaluated is not a pass."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "could not evaluate"
+
+
+class RuleResult(_Record):
+    """What one rule found over a run."""
+
+    name: str
+    type: str
+    level: Literal["row", "table"]
+    on_fail: Literal["warn", "quarantine", "stop"]
+    outcome: Outcome
+    evaluated: int | None = None
+    """Rows the rule looked at (row level: those not skipped for NULL)."""
+    unexpected: int | None = None
+    observed: str | None = None
+    """What Great Expectations observed, as text (table level)."""
+    message: str = ""
+    samples: list[str] = []
+    """A few values that broke the rule; none of columns marked `pii`."""
+
+
+class BatchReport(_Record):
+    """One micro-batch."""
+
+    batch_id: int
+    counts: Counts
+    replayed: bool = False
+    """True when a crash came after its commit: the counts were read back from the commit."""
+    watermark_ms: int | None = None
+    """The watermark in force in this batch, epoch milliseconds."""
+    event_time_min: datetime | None = None
+    event_time_max: datetime | None = None
+    files: int = 0
+    seconds: float = 0.0
+
+
+class StepReport(_Record):
+    """One step of the pipeline."""
+
+    name: str
+    target: str
+    quarantine: str
+    counts: Counts = Counts()
+    batches: list[BatchReport] = []
+    rules: list[RuleResult] = []
+    offsets_before: int | None = None
+    """Newest committed batch before the run."""
+    offsets_after: int | None = None
+    watermark_before_ms: int | None = None
+    watermark_after_ms: int | None = None
+    files_read: int = 0
+    bytes_read: int = 0
+    left_for_next_run: bool = False
+    """True when the time budget ended the run before the backlog."""
+    versions: dict[str, int] = {}
+    """Delta version of each table after the run: target, quarantine, late."""
+    warnings: list[str] = []
+    timings: dict[str, float] = {}
+    """Seconds by phase."""
+
+
+class RunReport(_Record):
+    """One run of a pipeline: what came in, where every row went, what it cost."""
+
+    schema_version: int = 1
+    pipeline: str
+    run_id: str
+    kind: Literal["scheduled", "backfill"] = "scheduled"
+    """`scheduled` drains what is new, whoever started it; `backfill` covers a window."""
+    window: str | None = None
+    started: datetime
+    ended: datetime
+    status: Literal["done", "nothing new", "stopped by a rule", "failed", "out of time"]
+    exit_code: ExitCode = ExitCode.DONE
+    error: str | None = None
+    steps: list[StepReport] = []
+    seconds_up: float = 0.0
+    """From the start of the process to the report."""
+    core_seconds: float = 0.0
+    """CPU seconds of the whole process tree, the JVM included."""
+    spark: dict[str, str] = {}
+    """Version, master and profile."""
+
+    @property
+    def counts(self) -> Counts:
+        """The sum over all steps."""
+        return sum((step.counts for step in self.steps), Counts())
+
+    @property
+    def failed_rules(self) -> list[RuleResult]:
+        """Rules that did not pass, could-not-evaluate included."""
+        return [rule for step in self.steps for rule in step.rules if rule.outcome is not Outcome.PASSED]
+
+    @property
+    def blocks(self) -> bool:
+        """True when nothing downstream may run: a failed run, an unbalanced one, a `stop` rule that did not pass, or any rule that could not be evaluated."""
+        stopped = any(rule.on_fail == "stop" or rule.outcome is Outcome.ERROR for rule in self.failed_rules)
+        return stopped or self.status in ("failed", "stopped by a rule") or not all(step.counts.balanced for step in self.steps)
+
+    def check(self) -> None:
+        """Raise UnbalancedReport when a batch, a step or the sum of batches does not add up."""
+        for step in self.steps:
+            for batch in step.batches:
+                batch.counts.check(f"{self.pipeline}.{step.name} batch {batch.batch_id}")
+            step.counts.check(f"{self.pipeline}.{step.name}")

@@ -1,0 +1,42 @@
+"""Which rows are copies, and how far apart copies may lie."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from .model import Spec
+from .quantities import Duration
+
+
+class EventTime(Spec):
+    """The column that says when a row happened."""
+
+    column: str
+    max_future: Duration = timedelta(days=1)
+    """A time farther ahead of the clock is quarantined before it can move the watermark."""
+
+
+class Dedup(Spec):
+    """One row per key, over every run there ever was."""
+
+    keys: list[str] | Literal["*"]
+    """Columns of the key; `*` compares the whole row, and NULL equals NULL there."""
+    within: Duration | Literal["forever"]
+    """Copies lie at most this far apart in event time: the watermark's delay and the bound of the MERGE."""
+    order_by: list[str] = []
+    """Where rows share a key and differ: the first by these columns (`amount` or `amount desc`) wins; content breaks ties."""
+    late: Literal["merge", "keep", "drop"] = "merge"
+    """Rows behind the watermark: through the same MERGE, to the late table, or counted only."""
+    memory: Literal["table", "state"] = "table"
+    """Where keys are remembered: in the target itself, or in Spark's state store."""
+
+
+class RuleSpec(Spec):
+    """One Great Expectations expectation and what its failure does."""
+
+    type: str = Field(pattern=r"^expect_[a-z_]+$")
+    kwargs: dict = {}
+    on_fail: Literal["warn", "quarantine", "stop"] = "warn"
+    name: str = ""
+    """Shown in reports and kept as a quarantined row's reason; by default the columns and the type."""

@@ -1,0 +1,96 @@
+"""YAML -> Pipeline, with errors that say file, field, value and what to write."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from ..errors import SpecError
+from .pipeline import Pipeline
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML in which a key written twice is an error instead of the last one winning."""
+
+
+def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
+    seen: set = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node)
+        if key in seen:
+            raise yaml.MarkedYAMLError(problem=f"key {key!r} is written twice", problem_mark=key_node.start_mark)
+        seen.add(key)
+    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+
+
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
+
+
+def substitute_environment(value: object, env: dict[str, str], where: str) -> object:
+    """Replace `${NAME}` and `${NAME:-default}` in every string. Raises SpecError when a name has neither value nor default."""
+    if isinstance(value, dict):
+        return {k: substitute_environment(v, env, f"{where}: {k}") for k, v in value.items()}
+    if isinstance(value, list):
+        return [substitute_environment(v, env, f"{where}[{i}]") for i, v in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+
+    def replace(match: re.Match) -> str:
+        found = env.get(match[1]) or match[2]
+        if found is None:
+            raise SpecError(f"environment variable {match[1]} is not set", where=where, value=value, do=f"Export it, or write a default: ${{{match[1]}:-...}}")
+        return found
+
+    return _VARIABLE.sub(replace, value)
+
+
+def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeline:
+    """Read one pipeline file. Raises SpecError with file, field, value and what to write instead."""
+    path = Path(path)
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+    except FileNotFoundError:
+        raise SpecError("no such pipeline file", where=str(path), do="`sluice list` shows the pipelines there are") from None
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise SpecError(f"not readable as YAML: {' '.join(str(error).split())}", where=str(path), do="Mend the line it names") from None
+    if not isinstance(raw, dict):
+        raise SpecError("a pipeline is a mapping that starts with `name:`", where=str(path), value=raw, do="`sluice new NAME` writes one to start from")
+    raw = substitute_environment(raw, dict(os.environ) if env is None else env, str(path))
+    try:
+        return Pipeline.model_validate({**raw, "folder": path.parent.resolve()})
+    except ValidationError as error:
+        raise SpecError(_explain(error), where=str(path), do="`sluice schema` prints every field there is") from None
+
+
+def _explain(error: ValidationError) -> str:
+    """One line per wrong field: its path, what is wrong, the value."""
+    lines = []
+    for item in error.errors(include_url=False):
+        field = ".".join(str(part) for part in item["loc"]) or "pipeline"
+        message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            message = "unknown field; remove it or mend its spelling"
+        shown = json.dumps(item["input"], default=str)
+        got = f" (got {shown})" if item["type"] != "missing" and len(shown) <= 120 else ""
+        lines.append(f"{field}: {message}{got}")
+    return "; ".join(lines)
+
+
+def find_pipelines(folder: str | Path) -> list[Path]:
+    """Every pipeline file of a folder, by name."""
+    return sorted(p for p in Path(folder).glob("*.y*ml") if p.suffix in (".yaml", ".yml") and not p.name.startswith((".", "_")))
+
+
+def load_named(name: str, folder: str | Path) -> Pipeline:
+    """The pipeline called `name` in a folder. Raises SpecError listing what there is."""
+    files = find_pipelines(folder)
+    for path in files:
+        if path.stem == name:
+            return load_pipeline(path)
+    known = ", ".join(p.stem for p in files) or "none"
+    raise SpecError(f"no pipeline named {name!r}", where=str(folder), do=f"There are: {known}")

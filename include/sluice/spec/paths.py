@@ -1,0 +1,65 @@
+"""The only place that joins paths: tables, checkpoints and reports under one root."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(os.environ.get("SLUICE_PROJECT") or Path(__file__).resolve().parents[3])
+PIPELINES = PROJECT / "include" / "pipelines"
+
+
+def is_remote(path: str | os.PathLike) -> bool:
+    """True for `s3a://...` and the like; a folder of this machine otherwise."""
+    return "://" in str(path) and not str(path).startswith("file:")
+
+
+def open_path(path: str | os.PathLike) -> Path:
+    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3a` is read as `s3`)."""
+    text = str(path)
+    if not is_remote(text):
+        return Path(text.removeprefix("file://") if text.startswith("file://") else text.removeprefix("file:"))
+    from upath import UPath
+
+    return UPath(text.replace("s3a://", "s3://", 1))
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made absolute."""
+
+    root: str
+    pipeline: str
+
+    @classmethod
+    def under(cls, root: str | os.PathLike | None, pipeline: str) -> "Paths":
+        """Paths below a root; by default `$SLUICE_ROOT`, else `.sluice` in the project."""
+        text = str(root or os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice")
+        return cls(text.rstrip("/") if is_remote(text) else os.path.abspath(text), pipeline)
+
+    def _join(self, *parts: str) -> str:
+        for part in parts:
+            if ".." in part.split("/"):
+                raise ValueError(f"{part!r} would leave the root {self.root}")
+        return "/".join((self.root, *parts))
+
+    def table(self, step: str, name: str | None = None) -> str:
+        """The target of a step."""
+        if name and (name.startswith("/") or "://" in name):
+            return name
+        return self._join("tables", name or f"{self.pipeline}/{step}")
+
+    def quarantine(self, step: str) -> str:
+        """The quarantine table of a step."""
+        return self._join("tables", self.pipeline, f"{step}__quarantine")
+
+    def late(self, step: str) -> str:
+        """The late table of a step."""
+        return self._join("tables", self.pipeline, f"{step}__late")
+
+    def checkpoint(self, step: str, backfill: str | None = None) -> str:
+        """Folder that holds `spark/` (Spark's own checkpoint), our manifest and the lease."""
+        return self._join("backfills", self.pipeline, backfill, step) if backfill else self._join("checkpoints", self.pipeline, step)
+
+    def reports(self) -> str:
+        """Folder with one JSON and one HTML file a run."""
+        return self._join("reports", self.pipeline)

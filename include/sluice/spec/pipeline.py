@@ -1,0 +1,117 @@
+"""A pipeline: one YAML file, an ordered list of steps."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+
+from .dedup import Dedup, EventTime, RuleSpec
+from .model import Spec
+from .quantities import Duration, parse_duration
+from .sink import DeltaSink
+from .source import FileSource
+
+_NAME = r"^[a-z][a-z0-9_]{0,62}$"
+
+
+def _parse_schedule(value: object) -> object:
+    """Keep cron text and presets as they are; turn `30 minutes` into a timedelta."""
+    if not isinstance(value, str) or value.startswith("@") or len(value.split()) >= 5:
+        return value
+    try:
+        return parse_duration(value)
+    except ValueError:
+        raise ValueError("not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), a duration ('30 minutes') or null") from None
+
+
+Schedule = Annotated[timedelta | str | None, BeforeValidator(_parse_schedule), WithJsonSchema({"type": ["string", "null"]})]
+
+
+class Step(Spec):
+    """One streaming query with its own checkpoint and target."""
+
+    name: str = Field(pattern=_NAME)
+    source: FileSource
+    transform: str | None = None
+    """A `.sql` file (SELECT ... FROM source) or `file.py:function` (DataFrame -> DataFrame), relative to the YAML."""
+    event_time: EventTime | None = None
+    dedup: Dedup | None = None
+    rules: list[RuleSpec] = []
+    sink: DeltaSink = DeltaSink()
+
+    @model_validator(mode="after")
+    def _check_step(self) -> "Step":
+        if self.dedup is None and self.sink.mode == "insert_new":
+            raise ValueError("sink mode insert_new needs `dedup`; add it or write `mode: append`")
+        if self.dedup is not None and self.sink.mode == "append":
+            raise ValueError("sink mode append does not deduplicate; remove `dedup` or write `mode: insert_new`")
+        if self.dedup is not None and self.event_time is None:
+            raise ValueError("`dedup` needs `event_time`; name the column that says when a row happened")
+        if self.transform is None:
+            self._check_names()
+        return self
+
+    def _check_names(self) -> None:
+        """Without a transform the columns are known here, so a wrong name dies before Spark starts."""
+        keys = self.dedup.keys if self.dedup and self.dedup.keys != "*" else []
+        order = [term.split()[0] for term in self.dedup.order_by] if self.dedup else []
+        used = [("event_time.column", self.event_time.column)] if self.event_time else []
+        used += [("dedup.keys", k) for k in keys] + [("dedup.order_by", c) for c in order]
+        used += [("sink.partition_by", c) for c in self.sink.partition_by] + [("sink.cluster_by", c) for c in self.sink.cluster_by]
+        for rule in self.rules:
+            used += [(f"rule {rule.type}", c) for c in rule_columns(rule)]
+        for place, column in used:
+            if column not in self.source.columns:
+                raise ValueError(f"{place} names column {column!r}, which the schema does not have; it has {', '.join(self.source.columns)}")
+
+
+def rule_columns(rule: RuleSpec) -> list[str]:
+    """The columns a rule's kwargs name."""
+    kwargs = rule.kwargs
+    single = [kwargs[k] for k in ("column", "column_A", "column_B") if isinstance(kwargs.get(k), str)]
+    return single + list(kwargs.get("column_list") or []) + list(kwargs.get("column_set") or [])
+
+
+class Pipeline(Spec):
+    """What runs, when, for whom."""
+
+    name: str = Field(pattern=_NAME)
+    description: str = ""
+    """Markdown; the DAG's documentation page in Airflow."""
+    owner: str = "data-engineering"
+    schedule: Schedule = None
+    """Cron text, a preset, a duration, or null for runs by hand."""
+    start_date: datetime = datetime(2026, 1, 1)
+    """First moment of the schedule and the earliest a backfill may reach; UTC when no zone is given."""
+    master: str = "local[*]"
+    """Where Spark runs: local[*], spark://host:7077, yarn, k8s://https://host."""
+    spark_conn_id: str = "spark_default"
+    """The Airflow connection that submits the job."""
+    spark: dict[str, str] = {}
+    """Spark settings that win over ours."""
+    budget: Duration = timedelta(hours=1)
+    """A run ends within this time; what is left waits for the next run."""
+    idle_run_every: Duration = timedelta(days=7)
+    """Spark runs after this time even when nothing is new."""
+    max_batch_failures: int = Field(default=3, ge=0)
+    """Retries of a task that failed for a reason that may pass."""
+    pii: list[str] = []
+    """Columns whose values are never shown in a report."""
+    steps: list[Step] = Field(min_length=1)
+    folder: Path = Field(default=Path("."), exclude=True, json_schema_extra={"readOnly": True})
+    """Where the YAML lies; filled in by the loader."""
+
+    @field_validator("spark", mode="before")
+    @classmethod
+    def _stringify(cls, conf: dict) -> dict:
+        return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (conf or {}).items()}
+
+    @field_validator("steps")
+    @classmethod
+    def _check_unique(cls, steps: list[Step]) -> list[Step]:
+        names = [step.name for step in steps]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"two steps are named {', '.join(twice)}; each has its own checkpoint and table, so give each its own name")
+        return steps

@@ -1,0 +1,49 @@
+"""RunRequest: what Airflow, the CLI or a test asks one run to do."""
+
+import re
+from datetime import UTC, datetime
+from typing import Literal
+from uuid import uuid4
+
+from pydantic import Field, field_validator, model_validator
+
+from .model import Spec
+
+
+class Window(Spec):
+    """A half-open range of event time, UTC: `start <= t < end`."""
+
+    start: datetime
+    end: datetime
+
+    @field_validator("start", "end")
+    @classmethod
+    def _in_utc(cls, value: datetime) -> datetime:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "Window":
+        if self.start >= self.end:
+            raise ValueError(f"the range is empty: {self.start} is not before {self.end}")
+        return self
+
+
+def clean_run_id(run_id: str) -> str:
+    """A run id that is safe as a file name: Airflow's `scheduled__2026-01-01T00:00:00+00:00` keeps its meaning."""
+    return re.sub(r"[^A-Za-z0-9_.=-]", "_", run_id)[:200]
+
+
+class RunRequest(Spec):
+    """One run: which pipeline, under which id, over which window, where things live."""
+
+    pipeline: str
+    """Path of the pipeline's YAML."""
+    run_id: str = Field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:6]}")
+    window: Window | None = None
+    """None drains what is new; a window makes the run a backfill with a checkpoint of its own."""
+    write: Literal["merge", "replace"] = "merge"
+    """Backfills only: insert what is missing, or replace the window atomically."""
+    root: str | None = None
+    master: str | None = None
+    backlog_bytes: int | None = None
+    """What the probe saw; chooses the JVM profile."""
