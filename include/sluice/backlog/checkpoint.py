@@ -1,0 +1,119 @@
+"""Reads a Spark checkpoint without Spark: which batches were planned and committed, the watermark, the files seen.
+
+Layout (Spark 4.2): `offsets/N` and `commits/N` hold `v1`, then JSON lines; `sources/0/K` holds one JSON line a file, compacted into `K.compact`.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
+
+from ..spec import open_path
+
+
+def normalize_uri(uri: str) -> str:
+    """A file's URI as Spark logs it -> the path a listing shows: `file:///a%20b` -> `/a b`; other schemes keep their bucket."""
+    path = unquote(uri)
+    if path.startswith("file:"):
+        return "/" + path.removeprefix("file:").lstrip("/")
+    return path
+
+
+@dataclass(frozen=True)
+class SeenFile:
+    """One entry of the file source's log."""
+
+    path: str
+    modified_ms: int
+    log_id: int
+
+
+def _numbered(folder: Path) -> dict[int, Path]:
+    """Batch id -> file, without Spark's hidden temporary and checksum files."""
+    if not folder.exists():
+        return {}
+    return {int(p.name): p for p in folder.iterdir() if p.name.isdigit()}
+
+
+def _json_lines(path: Path) -> list[dict]:
+    """The JSON lines after the version line; `-` stands for a source without an offset."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines or not lines[0].startswith("v"):
+        raise ValueError(f"{path} does not start with a version line")
+    return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]
+
+
+class Checkpoint:
+    """A snapshot of one checkpoint folder (`<checkpoint>/spark`); an absent folder reads as an empty checkpoint."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = open_path(folder)
+
+    @cached_property
+    def offsets(self) -> dict[int, Path]:
+        """Planned batches."""
+        return _numbered(self.folder / "offsets")
+
+    @cached_property
+    def commits(self) -> dict[int, Path]:
+        """Finished batches."""
+        return _numbered(self.folder / "commits")
+
+    @property
+    def newest_commit(self) -> int | None:
+        """Id of the newest finished batch; None before the first."""
+        return max(self.commits, default=None)
+
+    @property
+    def open_batch(self) -> int | None:
+        """Id of a batch that was planned and not finished; None when there is none."""
+        newest = max(self.offsets, default=None)
+        return newest if newest is not None and newest not in self.commits else None
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """The watermark the next batch starts from, epoch milliseconds; None before the first batch."""
+        if self.newest_commit is None:
+            return None
+        lines = _json_lines(self.commits[self.newest_commit])
+        return lines[0].get("nextBatchWatermarkMs") if lines else None
+
+    @property
+    def last_run(self) -> datetime | None:
+        """When the newest batch was finished, UTC."""
+        if self.newest_commit is None:
+            return None
+        return datetime.fromtimestamp(self.commits[self.newest_commit].stat().st_mtime, UTC)
+
+    def batch_watermark_ms(self, batch: int) -> int:
+        """The watermark in force in a planned batch; 0 before any event was seen."""
+        return _json_lines(self.folder / "offsets" / str(batch))[0]["batchWatermarkMs"]
+
+    def log_offset(self, batch: int | None) -> int:
+        """The file source's position after a batch; -1 before the first."""
+        if batch is None or batch < 0:
+            return -1
+        lines = _json_lines(self.folder / "offsets" / str(batch))
+        return lines[1].get("logOffset", -1) if len(lines) > 1 else -1
+
+    def seen_files(self) -> list[SeenFile]:
+        """Every file the source has taken note of, read or about to be read."""
+        folder = self.folder / "sources" / "0"
+        if not folder.exists():
+            return []
+        compacts = [int(p.name.removesuffix(".compact")) for p in folder.iterdir() if p.name.endswith(".compact") and p.name[0].isdigit()]
+        base = max(compacts, default=-1)
+        paths = [folder / f"{base}.compact"] if base >= 0 else []
+        paths += [p for n, p in sorted(_numbered(folder).items()) if n > base]
+        return [SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"]) for path in paths for e in _json_lines(path)]
+
+    def batch_files(self, batch: int) -> list[SeenFile]:
+        """The files of a planned batch."""
+        low, high = self.log_offset(batch - 1), self.log_offset(batch)
+        folder = self.folder / "sources" / "0"
+        plain = [folder / str(n) for n in range(low + 1, high + 1)]
+        if all(p.exists() for p in plain):
+            return [SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"]) for p in plain for e in _json_lines(p)]
+        return [f for f in self.seen_files() if low < f.log_id <= high]

@@ -1,0 +1,79 @@
+"""The probe: how much is waiting for each step, and must Spark run? In doubt, yes."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from ..errors import SourceError
+from ..spec import FileSource, Paths, Pipeline, Step
+from .checkpoint import Checkpoint
+from .files import LandedFile, list_files
+
+
+@dataclass(frozen=True)
+class StepBacklog:
+    """What waits for one step. `oldest`: modification time of the oldest waiting file, UTC; `last_run`: end of the newest batch, UTC."""
+
+    step: str
+    must_run: bool
+    reason: str
+    files: int = 0
+    bytes: int = 0
+    oldest: datetime | None = None
+    open_batch: bool = False
+    last_run: datetime | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[LandedFile], list[str]]:
+    """Files the next run would read, oldest first, and what a person should know about the others.
+
+    A file is known by its path: one that was overwritten after it was read is not read again, and says so here.
+    """
+    committed = checkpoint.log_offset(checkpoint.newest_commit)
+    seen = {f.path: f for f in checkpoint.seen_files()}
+    waiting, changed = [], []
+    for landed in list_files(source):
+        known = seen.get(landed.path)
+        if known is None or known.log_id > committed:
+            waiting.append(landed)
+        elif abs(landed.modified * 1000 - known.modified_ms) > 2000:  # stores keep times in seconds or in milliseconds
+            changed.append(landed.name)
+    note = f"{len(changed)} file(s) changed after they were read and are not read again: {', '.join(changed[:3])}; land a correction under a new name"
+    return waiting, [note] if changed else []
+
+
+def measure_step(step: Step, paths: Paths, idle_run_every: timedelta) -> StepBacklog:
+    """Measure one step. Raises SourceError when the landing folder is absent; anything else that cannot be read means "run"."""
+    checkpoint = Checkpoint(paths.checkpoint(step.name) + "/spark")
+    try:
+        waiting, warnings = waiting_files(step.source, checkpoint)
+        open_batch, last_run = checkpoint.open_batch is not None, checkpoint.last_run
+    except SourceError:
+        raise
+    except Exception as error:  # noqa: BLE001 (law 8: a wrong "nothing new" loses data, a wrong "something new" costs cents)
+        return StepBacklog(step.name, must_run=True, reason=f"the backlog could not be measured ({error}), so the run decides")
+    idle_for = datetime.now(UTC) - last_run if last_run else None
+    if open_batch:
+        reason = "a batch was planned and not finished"
+    elif waiting:
+        reason = f"{len(waiting)} file(s) are waiting"
+    elif idle_for is not None and idle_for >= idle_run_every:
+        reason = f"nothing is new, but the last run was {idle_for.days} days ago: state and windows need a run"
+    else:
+        reason = "nothing is new"
+    return StepBacklog(
+        step=step.name,
+        must_run=reason != "nothing is new",
+        reason=reason,
+        files=len(waiting),
+        bytes=sum(f.size for f in waiting),
+        oldest=datetime.fromtimestamp(waiting[0].modified, UTC) if waiting else None,
+        open_batch=open_batch,
+        last_run=last_run,
+        warnings=warnings,
+    )
+
+
+def measure_pipeline(pipeline: Pipeline, paths: Paths) -> list[StepBacklog]:
+    """Measure every step, in order."""
+    return [measure_step(step, paths, pipeline.idle_run_every) for step in pipeline.steps]

@@ -1,0 +1,1 @@
+"""One streaming query: source, parse, transform, classify, deduplicate, write."""
