@@ -1,0 +1,71 @@
+"""One-slot pools: a schedule, a backfill and a person's run of one pipeline take turns.
+
+A task whose pool does not exist stays `scheduled` for ever, with a warning only the scheduler sees. So pools are created when a deployment is set
+up (`create_pools`) and again, for pipelines added later, by the scheduler itself as a run starts (`on_dag_run_running`).
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from airflow.listeners import hookimpl
+
+from ..errors import SpecError
+from ..spec import PIPELINES, find_pipelines, load_pipeline
+
+PREFIX = "sluice_"
+_DESCRIPTION = "One run at a time may use the pipeline's checkpoint"
+
+
+def pool_name(pipeline: str) -> str:
+    """The pool that guards a pipeline's checkpoints."""
+    return f"{PREFIX}{pipeline}"
+
+
+def pipelines_folder() -> Path:
+    """Folder of the YAML files: `$SLUICE_PIPELINES`, else the project's."""
+    return Path(os.environ.get("SLUICE_PIPELINES") or PIPELINES)
+
+
+def create_pools(folder: str | Path | None = None) -> list[str]:
+    """Create the pool of every pipeline in a folder and return their names.
+
+    Needs access to Airflow's metadata database. A pipeline file that cannot be read is left out: its DAG does not exist either.
+    """
+    from airflow.utils.session import create_session
+
+    names = []
+    for path in find_pipelines(folder or pipelines_folder()):
+        try:
+            names.append(pool_name(load_pipeline(path).name))
+        except SpecError as error:
+            print(f"No pool for {path.name}: {error}")
+    with create_session() as session:
+        create_missing(session, names)
+    return names
+
+
+def create_missing(session, names: Iterable[str]) -> None:
+    """Add the pools that are not there, within the caller's transaction."""
+    from airflow.models.pool import Pool
+    from sqlalchemy import select
+    from sqlalchemy.exc import IntegrityError
+
+    for name in sorted(set(names)):
+        if session.scalar(select(Pool).where(Pool.pool == name)) is not None:
+            continue
+        try:
+            with session.begin_nested():
+                session.add(Pool(pool=name, slots=1, description=_DESCRIPTION, include_deferred=False))
+        except IntegrityError:
+            continue  # another scheduler was faster
+
+
+@hookimpl
+def on_dag_run_running(dag_run, msg) -> None:
+    """Create the pools a starting run needs, in the scheduler's own transaction: a second one would wait for its lock on SQLite."""
+    from sqlalchemy import inspect
+
+    session = inspect(dag_run).session
+    if session is not None:
+        create_missing(session, {task.pool for task in dag_run.task_instances if task.pool.startswith(PREFIX)})

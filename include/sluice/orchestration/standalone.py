@@ -1,0 +1,179 @@
+"""A whole Airflow on this machine: scheduler, DAG processor and API server over SQLite, started and ended together.
+
+`airflow standalone` would do, but it neither notices a part that died, nor takes its children along when it is ended, nor creates the pools.
+"""
+
+import argparse
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from ..errors import PreflightError
+from ..spec import PROJECT
+from .client import AirflowClient
+
+COMPONENTS = ("scheduler", "dag-processor", "api-server")
+DEFAULT_CONNECTION = '{"conn_type": "spark", "host": "local[*]"}'
+
+
+def standalone_environment(root: str | Path, port: int, base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Every environment variable of a standalone Airflow whose own files lie in `<root>/airflow`; `base` is the environment to start from.
+
+    The API server listens on 127.0.0.1 only: this set-up is for one person at one machine.
+    """
+    base = dict(os.environ if base is None else base)
+    home, url = Path(root).absolute() / "airflow", f"http://127.0.0.1:{port}"
+    tools = Path(sys.executable).parent
+    path = [str(Path(__file__).resolve().parents[2]), *filter(None, base.get("PYTHONPATH", "").split(os.pathsep))]
+    return base | {
+        "PATH": f"{tools}{os.pathsep}{base.get('PATH', os.defpath)}",
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)),
+        "SLUICE_ROOT": str(Path(root).absolute()),
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW_CONN_SPARK_DEFAULT": base.get("AIRFLOW_CONN_SPARK_DEFAULT") or DEFAULT_CONNECTION,
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": base.get("AIRFLOW__CORE__PARALLELISM", "2"),
+        "AIRFLOW__CORE__AUTH_MANAGER": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": base.get("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", "admin:admin"),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": url,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
+    }
+
+
+@contextmanager
+def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None = None, timeout: float = 120) -> Iterator[AirflowClient]:
+    """Run a standalone Airflow for the length of the `with` block and end every process of it after.
+
+    Yields a client that is logged in; `env` replaces `standalone_environment(root, port)`. Everything the processes print is in
+    `<root>/airflow/standalone.log`. Raises PreflightError with the end of that file when Airflow is not ready within `timeout` seconds.
+    """
+    env = dict(standalone_environment(root, port) if env is None else env)
+    home = Path(env["AIRFLOW_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / "standalone.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen([sys.executable, "-m", __name__], env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                   start_new_session=True)
+    try:
+        client = AirflowClient(env["AIRFLOW__API__BASE_URL"], env)
+        deadline = time.monotonic() + timeout
+        while not client.is_healthy():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise PreflightError("Airflow did not start", where=str(log), do=f"It ends with:\n{_tail(log)}")
+            time.sleep(0.5)
+        yield client
+    finally:
+        end_session(process)
+
+
+def end_session(process: subprocess.Popen, patience: float = 10) -> None:
+    """End every process of the session that `process` leads: SIGTERM, then SIGKILL after `patience` seconds.
+
+    Airflow gives each task a process group of its own, so ending the leader's group alone would leave a Spark driver behind.
+    """
+    members = _session_members(process.pid)
+    for member in members:
+        _signal(member.terminate)
+    _, alive = psutil.wait_procs(members, timeout=patience)
+    for member in {*alive, *_session_members(process.pid)}:
+        _signal(member.kill)
+    process.wait()
+
+
+def _session_members(leader: int) -> list[psutil.Process]:
+    members = []
+    for candidate in psutil.process_iter():
+        try:
+            if os.getsid(candidate.pid) == leader:
+                members.append(candidate)
+        except (ProcessLookupError, PermissionError):
+            continue  # it ended while we looked, or is not ours
+    return members
+
+
+def _signal(send) -> None:
+    try:
+        send()
+    except psutil.NoSuchProcess:
+        return  # it ended by itself
+
+
+def _tail(log: Path, lines: int = 20) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def write_password(path: Path, users: list[str]) -> None:
+    """Give each user a password once, readable by the owner of the file only."""
+    known = json.loads(path.read_text()) if path.exists() else {}
+    missing = {user: secrets.token_urlsafe(9) for user in users if user not in known}
+    if missing:
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(known | missing))
+
+
+def supervise(env: Mapping[str, str], triggerer: bool) -> int:
+    """Prepare the metadata database and the pools, then run the components until one of them, or our parent, ends. Returns an exit code."""
+    from airflow.utils.db import initdb
+
+    from .pools import create_pools
+
+    home = Path(env["AIRFLOW_HOME"])
+    users = [entry.split(":")[0] for entry in env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"].split(",")]
+    write_password(home / "passwords.json", users)
+    initdb()
+    create_pools()
+    parent = os.getppid()
+    names = (*COMPONENTS, "triggerer") if triggerer else COMPONENTS
+    parts = {name: subprocess.Popen([sys.executable, "-m", "airflow", name], env=env) for name in names}
+    try:
+        while os.getppid() == parent:
+            ended = [name for name, part in parts.items() if part.poll() is not None]
+            if ended:
+                print(f"Airflow's {', '.join(ended)} ended; stopping the rest.", flush=True)
+                return 1
+            time.sleep(1)
+        return 0
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        for part in parts.values():
+            part.terminate()
+        for part in parts.values():
+            part.wait()
+
+
+def main() -> int:
+    """Entry point: with `--port` a person's Airflow in the foreground, without arguments the process behind `start_standalone`."""
+    parser = argparse.ArgumentParser(description="Start Airflow with the project's DAGs.")
+    parser.add_argument("--port", type=int, help="port of the web page")
+    parser.add_argument("--root", default=os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice", help="folder of tables, checkpoints, reports and Airflow's files")
+    options = parser.parse_args()
+    if options.port is None:
+        return supervise(os.environ, triggerer=False)
+    env = standalone_environment(options.root, options.port)
+    Path(env["AIRFLOW_HOME"]).mkdir(parents=True, exist_ok=True)
+    write_password(Path(env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]), ["admin"])
+    print(f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password {AirflowClient.read_password(env)}). Ctrl-C ends it.", flush=True)
+    os.environ.update(env)
+    return supervise(env, triggerer=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
