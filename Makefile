@@ -1,0 +1,67 @@
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test ui bench crash lint schema lock clean
+
+PORT ?= 8080
+ROOT ?= .sluice
+SIZE ?= 20
+export PYTHONDONTWRITEBYTECODE := 1
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+READY := .venv/.ready
+BROWSER := .venv/.browser
+LANDING ?= $(if $(wildcard $(ROOT)/landing),$(ROOT)/landing,landing)
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(READY) ## Make .venv with the locked packages, fetch the locked jars, archive the JVM's classes
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@python=$$(sh include/sluice/setup/check.sh) && { test -x $(BIN)/python || "$$python" -m venv .venv; }
+	@# The lock installs its own installer first; pip takes over where uv cannot reach the index (it does not read pip's settings).
+	@awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > .venv/uv.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r .venv/uv.lock
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements.lock \
+	  || $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(READY): $(INSTALLED) include/sluice/setup/jars.lock.json
+	$(BIN)/sluice jars fetch core
+	$(BIN)/python -m sluice.setup.warm
+	@touch $@
+
+$(BROWSER): $(INSTALLED)
+	$(BIN)/python -m sluice.setup.browser
+	@touch $@
+
+demo: $(READY) ## Land four days of orders and let Airflow drain them: four runs, four reports
+	@$(BIN)/python -m sluice.demo
+
+test: $(READY) $(BROWSER) ## Run every test, layer by layer
+	@$(BIN)/sluice jars fetch core avro
+	@$(BIN)/python tests/run.py
+
+ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables in ROOT
+	@LANDING="$(LANDING)" $(BIN)/python -m sluice.orchestration.standalone --port $(PORT) --root $(ROOT)
+
+bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
+	@$(BIN)/python -m pytest -q -s tests/benchmarks
+
+crash: $(READY) ## Kill runs at SIZE points and compare the tables
+	@SLUICE_CRASH_SIZE=$(SIZE) $(BIN)/python -m pytest -q tests/crash
+
+lint: $(INSTALLED) ## Check style and the direction of imports
+	@$(BIN)/ruff check .
+
+schema: $(INSTALLED) ## Print the JSON Schema of a pipeline file
+	@$(BIN)/sluice schema
+
+lock: $(INSTALLED) ## Resolve requirements.txt into requirements.lock
+	$(BIN)/uv pip compile requirements.txt -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock, which resolves requirements.txt" -o requirements.lock
+
+clean: ## Remove the virtual environment and everything the demo and the tests made
+	rm -rf .venv .sluice/demo .pytest_cache .ruff_cache .hypothesis build include/*.egg-info spark-warehouse
