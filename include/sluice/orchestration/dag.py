@@ -1,0 +1,126 @@
+"""Pipeline -> two DAGs: `<name>` drains what is new, `<name>_backfill` covers a range of event time."""
+
+from collections.abc import Iterable
+from datetime import UTC, timedelta
+from pathlib import Path
+
+from airflow.sdk import DAG, Asset, Param
+
+from ..errors import SpecError
+from ..spec import Pipeline, find_pipelines, load_pipeline
+from .pools import pipelines_folder, pool_name
+from .submit import RunPipelineOperator
+from .tasks import asset_name, gate_task, probe_task
+from .timetable import backfill_timetable, scheduled_timetable
+
+BACKFILL = "_backfill"
+_EVERY_RUN_BUT_BACKFILL = ["scheduled", "manual", "operator_triggered", "asset_triggered", "asset_materialization"]
+MARGIN = timedelta(minutes=10)
+"""What a run needs besides its budget: starting Spark, table-level rules, the report."""
+RETRY_DELAY = timedelta(minutes=2)
+
+_BACKFILL_NOTE = """Reads the landing files of a range again, with a checkpoint of its own, and writes what is missing into the tables of `{name}`.
+The scheduled checkpoint is neither read nor moved; repeating a range changes nothing.
+
+- A range of intervals: `airflow backfill create --dag-id {name}_backfill --from-date 2026-01-01 --to-date 2026-01-05 --max-active-runs 1`
+- One range: trigger this DAG with `from` and `to`.
+- `write: replace` puts the range in place of what the table holds, atomically; `merge` only adds what is missing.
+
+"""
+
+
+def _run_task(pipeline: Pipeline, file: str, *, backfill: bool) -> RunPipelineOperator:
+    return RunPipelineOperator(
+        task_id="run",
+        pipeline_file=file,
+        backfill=backfill,
+        conn_id=pipeline.spark_conn_id,
+        pool=pool_name(pipeline.name),
+        pool_slots=1,
+        max_active_tis_per_dag=1,
+        execution_timeout=pipeline.budget + MARGIN,
+        retries=pipeline.max_batch_failures,
+        retry_delay=RETRY_DELAY,
+        retry_exponential_backoff=True,
+        doc_md="Spark: land → dedupe → check → Delta → report. One run at a time may use the checkpoint (one-slot pool).",
+    )
+
+
+def _gate_task(pipeline: Pipeline):
+    assets = [Asset(name=asset_name(pipeline.name, step.name), group="sluice") for step in pipeline.steps]
+    return gate_task.override(outlets=assets, execution_timeout=MARGIN, retries=1, doc_md="Publishes the asset events, or blocks what is downstream.")(
+        pipeline.name)
+
+
+def _common(pipeline: Pipeline) -> dict:
+    start = pipeline.start_date
+    return {
+        "start_date": start.replace(tzinfo=UTC) if start.tzinfo is None else start,
+        "catchup": False,
+        "auto_register": False,  # only what a DAG file puts into its globals is a DAG; broken_pipelines.py builds them and keeps none
+        "max_active_runs": 1,
+        "default_args": {"owner": pipeline.owner},
+    }
+
+
+def build_dag(pipeline: Pipeline, path: Path) -> DAG:
+    """The DAG `<name>`: probe -> run -> gate. Raises SpecError when the schedule is not one Airflow understands."""
+    with DAG(
+        pipeline.name,
+        schedule=scheduled_timetable(pipeline.schedule, str(path)),
+        doc_md=pipeline.description or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown here.",
+        tags=["sluice"],
+        allowed_run_types=_EVERY_RUN_BUT_BACKFILL,
+        **_common(pipeline),
+    ) as dag:
+        probe = probe_task.override(execution_timeout=MARGIN, retries=1, doc_md="Is anything new? Without a JVM; in doubt, yes.")(path.name)
+        probe >> _run_task(pipeline, path.name, backfill=False) >> _gate_task(pipeline)
+    return dag
+
+
+def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
+    """The DAG `<name>_backfill`: run -> gate, never started by the scheduler itself. Raises SpecError as `build_dag` does."""
+    moment = {"type": ["null", "string"], "format": "date-time"}
+    with DAG(
+        pipeline.name + BACKFILL,
+        schedule=backfill_timetable(pipeline.schedule, str(path)),
+        doc_md=_BACKFILL_NOTE.format(name=pipeline.name) + pipeline.description,
+        tags=["sluice", "backfill"],
+        allowed_run_types=["backfill", "manual"],
+        is_paused_upon_creation=False,
+        params={
+            "from": Param(None, **moment, description="First moment of the range (UTC); only for runs started by hand."),
+            "to": Param(None, **moment, description="End of the range, not included."),
+            "write": Param("merge", type="string", enum=["merge", "replace"], description="Add what is missing, or replace the range."),
+        },
+        **_common(pipeline),
+    ) as dag:
+        _run_task(pipeline, path.name, backfill=True) >> _gate_task(pipeline)
+    return dag
+
+
+def load_dags(folder: str | Path | None = None, only: str | None = None) -> tuple[dict[str, DAG], list[SpecError]]:
+    """Build the DAGs of every pipeline file in a folder, and collect an error for each file that is broken.
+
+    Args: folder: `$SLUICE_PIPELINES` by default. only: the one DAG id a task needs; then the other files are not read.
+    """
+    files = find_pipelines(folder or pipelines_folder())
+    named = [path for path in files if only and path.stem in (only, only.removesuffix(BACKFILL))]
+    dags, errors = _build_all(named)
+    return (dags, errors) if only in dags else _build_all(files)
+
+
+def _build_all(files: Iterable[Path]) -> tuple[dict[str, DAG], list[SpecError]]:
+    dags: dict[str, DAG] = {}
+    errors: list[SpecError] = []
+    for path in files:
+        try:
+            pipeline = load_pipeline(path)
+            built = {dag.dag_id: dag for dag in (build_dag(pipeline, path), build_backfill_dag(pipeline, path))}
+            taken = sorted(built.keys() & dags.keys())
+            if taken:
+                raise SpecError("name: another file already makes a DAG of this name", where=str(path), value=taken[0], do="Give each pipeline its own name")
+            dags |= built
+        except SpecError as error:
+            errors.append(error)
+    return dags, errors

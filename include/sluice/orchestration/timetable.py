@@ -1,0 +1,70 @@
+"""When DAGs run: a pipeline's schedule as a timetable with data intervals, and its twin that only backfills use."""
+
+from datetime import timedelta
+
+from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
+from airflow.timetables.interval import CronDataIntervalTimetable, DeltaDataIntervalTimetable
+
+from ..errors import SpecError
+
+DAILY = "0 0 * * *"
+PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+_WITHOUT_INTERVAL = ("@once", "@continuous")
+
+
+class _OnlyBackfilled:
+    """Intervals that exist for backfills and never start a run by themselves.
+
+    A DAG without a schedule cannot be backfilled; one with a schedule of its own would run by it, or be found due and refused in every loop.
+    """
+
+    can_be_scheduled = False
+
+    def next_dagrun_info(self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction) -> DagRunInfo | None:
+        """The next interval of a backfill, which asks with `catchup`; none for the scheduler, whose DAGs have `catchup=False`."""
+        if not restriction.catchup:
+            return None
+        return super().next_dagrun_info(last_automated_data_interval=last_automated_data_interval, restriction=restriction)
+
+    @property
+    def summary(self) -> str:
+        """What the DAG list shows as schedule."""
+        return f"backfills by {super().summary}"
+
+
+class BackfillCronTimetable(_OnlyBackfilled, CronDataIntervalTimetable):
+    """Intervals of a cron schedule, for backfills."""
+
+
+class BackfillDeltaTimetable(_OnlyBackfilled, DeltaDataIntervalTimetable):
+    """Intervals of a fixed length, for backfills."""
+
+
+def check_cron(schedule: str, where: str) -> str:
+    """Return a schedule Airflow understands. Raises SpecError naming the field otherwise."""
+    if schedule in (*PRESETS, *_WITHOUT_INTERVAL):
+        return schedule
+    try:
+        CronDataIntervalTimetable(schedule, "UTC").validate()
+    except Exception as error:  # croniter and its wrapper raise errors of several unrelated kinds
+        raise SpecError(f"schedule: not a cron expression Airflow understands: {error}", where=where, value=schedule,
+                        do="Write '0 6 * * *', @daily, '30 minutes' or null") from error
+    return schedule
+
+
+def scheduled_timetable(schedule: timedelta | str | None, where: str) -> object:
+    """What `DAG(schedule=...)` takes; cron text gets data intervals (Airflow's own default gives them length zero). Raises SpecError."""
+    if schedule is None:
+        return None
+    if isinstance(schedule, timedelta):
+        return DeltaDataIntervalTimetable(schedule)
+    return schedule if check_cron(schedule, where) in _WITHOUT_INTERVAL else CronDataIntervalTimetable(schedule, "UTC")
+
+
+def backfill_timetable(schedule: timedelta | str | None, where: str) -> object:
+    """The same intervals for backfills; daily where the schedule has none. Raises SpecError."""
+    if isinstance(schedule, timedelta):
+        return BackfillDeltaTimetable(schedule)
+    if schedule is None or check_cron(schedule, where) in _WITHOUT_INTERVAL:
+        return BackfillCronTimetable(DAILY, "UTC")
+    return BackfillCronTimetable(schedule, "UTC")

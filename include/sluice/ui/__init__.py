@@ -1,0 +1,1 @@
+"""Pages in Airflow's own UI: every pipeline's data quality, and the report of a run."""
