@@ -1,0 +1,58 @@
+"""RunReport -> one self-contained HTML page: no script, no request, every value escaped by the template engine."""
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from . import charts, summary, units
+from .model import Counts, Outcome, RunReport, StepReport
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_MAX_BATCH_ROWS = 200
+
+
+def render_html(report: RunReport) -> str:
+    """The report as a page that needs nothing but a browser."""
+    verdict = summary.judge(report)
+    rules = [rule for step in report.steps for rule in step.rules]
+    return _environment().get_template("report.html.j2").render(
+        report=report, verdict=verdict, version=__version__, next_step=summary.next_step(report),
+        total=describe_counts(report.counts), steps=[describe_step(step) for step in report.steps],
+        passed=sum(rule.outcome is Outcome.PASSED for rule in rules), rules=rules,
+        files=sum(step.files_read for step in report.steps), bytes=sum(step.bytes_read for step in report.steps))
+
+
+def describe_counts(counts: Counts) -> dict:
+    """A balance in the pieces the template puts together."""
+    return {"counts": counts, "flow": charts.draw_flow(counts), "notes": summary.balance_notes(counts), "fates": [(f, getattr(counts, f)) for f in summary.FATES],
+            "entered": counts.malformed + counts.entered, "changed": counts.parsed != counts.entered}
+
+
+def describe_step(step: StepReport) -> dict:
+    """One step in the pieces the template puts together."""
+    longest = max(step.timings.values(), default=0.0) or 1.0
+    return {
+        "step": step, "balance": describe_counts(step.counts), "rules": summary.sort_rules(step.rules), "chart": charts.draw_batches(step.batches),
+        "batches": step.batches[:_MAX_BATCH_ROWS], "hidden_batches": max(len(step.batches) - _MAX_BATCH_ROWS, 0),
+        "timeline": charts.draw_timeline(step), "spread": summary.event_range(step.batches), "tables": summary.list_tables(step),
+        "passed": sum(rule.outcome is Outcome.PASSED for rule in step.rules),
+        "phases": [(phase, seconds, 100 * seconds / longest) for phase, seconds in step.timings.items()],
+    }
+
+
+@cache
+def _environment() -> "Environment":
+    """Templates read as package resources, so that the page also renders from a wheel on a cluster."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")),
+                              autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "count": units.format_count, "size": units.format_bytes, "seconds": units.format_seconds, "time": units.format_time,
+        "watermark": units.format_watermark, "printable": units.printable, "quote": units.quote_value,
+    }
+    environment.globals |= {"percent": units.format_percent}
+    return environment

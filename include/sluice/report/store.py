@@ -1,0 +1,122 @@
+"""Reports on disk or in a bucket: one JSON and one HTML file a run, each replaced whole."""
+
+import logging
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from ..errors import TerminalError
+from ..spec import clean_run_id, is_remote, open_path
+from .model import RunReport
+from .render import render_html
+
+_log = logging.getLogger(__name__)
+
+# Files are looked at in the order they were written, reports are wanted in the order their runs started. Both agree but for runs that overlap
+# (a backfill beside the schedule), so this many more are read than asked for.
+_OVERLAPPING_RUNS = 8
+
+
+def report_path(folder: str | os.PathLike, run_id: str, suffix: str = "json") -> Path:
+    """The file of one run inside `folder`, whatever the run id contains; `suffix` is `json` or `html`."""
+    return open_path(folder) / f"{clean_run_id(run_id)}.{suffix}"
+
+
+def write_report(report: RunReport, folder: str | os.PathLike) -> str:
+    """Write `<run id>.html`, then `<run id>.json`, and return the JSON's path.
+
+    The JSON comes last: a run is listed when its JSON is there, and then its HTML is there too. Raises OSError when the folder cannot be written.
+    """
+    if not is_remote(folder):
+        open_path(folder).mkdir(parents=True, exist_ok=True)
+    _replace(report_path(folder, report.run_id, "html"), render_html(report))
+    path = report_path(folder, report.run_id)
+    _replace(path, report.model_dump_json(indent=1))
+    return str(path)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a whole file in place of the old one; object stores do so by themselves, a folder needs a rename."""
+    if is_remote(path):
+        path.write_bytes(text.encode())
+        return
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        with open(unfinished, "xb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
+    """The report of one run. Raises FileNotFoundError when there is none, TerminalError when its file is not a report."""
+    path = report_path(folder, run_id)
+    try:
+        report = RunReport.model_validate_json(path.read_bytes())
+    except ValueError as error:
+        raise TerminalError(f"not a run report: {_first_line(error)}", where=str(path), do="Delete it, or read it with the version that wrote it") from error
+    # Two ids can share a file name (`a:b` and `a_b`); the clean name itself is as good an id, it is what a URL or a file listing gives.
+    if run_id not in (report.run_id, clean_run_id(report.run_id)):
+        raise FileNotFoundError(f"no report of run {run_id!r}: {path} holds the report of {report.run_id!r}")
+    return report
+
+
+def list_reports(folder: str | os.PathLike, limit: int | None = None) -> list[RunReport]:
+    """Reports of a folder, newest `started` first; with a limit only about that many files are read. A file that is no report is skipped with a warning."""
+    wanted = None if limit is None else limit + _OVERLAPPING_RUNS
+    reports: list[RunReport] = []
+    for path in _newest_files(folder):
+        if wanted is not None and len(reports) >= wanted:
+            break
+        try:
+            reports.append(RunReport.model_validate_json(path.read_bytes()))
+        except (ValueError, OSError) as error:
+            _log.warning("%s is not a readable run report and was skipped: %s", path, _first_line(error))
+    reports.sort(key=_started, reverse=True)
+    return reports[:limit]
+
+
+def latest_report(folder: str | os.PathLike) -> RunReport | None:
+    """The report of the run that started last; None when there is none."""
+    return next(iter(list_reports(folder, limit=1)), None)
+
+
+def _started(report: RunReport) -> tuple[datetime, str]:
+    moment = report.started
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC), report.run_id)
+
+
+def _newest_files(folder: str | os.PathLike) -> Iterator[Path]:
+    """JSON files by the time they were written, newest first; one listing, no request per file."""
+    home = open_path(folder)
+    try:
+        found = _list_bucket(home) if is_remote(home) else _list_folder(home)
+    except FileNotFoundError:
+        return
+    for _, name in sorted(found, reverse=True):
+        yield home / name
+
+
+def _list_folder(home: Path) -> list[tuple[float, str]]:
+    with os.scandir(home) as entries:
+        return [(entry.stat().st_mtime, entry.name) for entry in entries if entry.name.endswith(".json") and entry.is_file()]
+
+
+def _list_bucket(home: Path) -> list[tuple[float, str]]:
+    home.fs.invalidate_cache()  # fsspec remembers listings for the life of the process, and a UI's process lives long
+    found = []
+    for entry in home.fs.ls(home.path, detail=True):
+        written = entry.get("LastModified") or entry.get("last_modified") or entry.get("mtime") or entry.get("created") or 0.0
+        name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
+        if name.endswith(".json") and entry.get("type") == "file":
+            found.append((written.timestamp() if isinstance(written, datetime) else float(written), name))
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,134 @@
+"""RunReport -> plain text for a terminal or a task log: at most 100 columns, paths aside."""
+
+import textwrap
+from collections.abc import Iterator
+
+from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
+from .summary import FATES, balance_notes, event_range, judge, list_tables, next_step, sort_rules
+from .units import (format_bytes, format_count, format_percent, format_seconds, format_time, format_watermark, from_millis, printable, quote_value)
+
+_WIDTH = 100
+_BAR = 32
+_MAX_BATCHES = 8
+_OUTCOMES = {Outcome.FAILED: "FAILED", Outcome.ERROR: "NOT EVALUATED", Outcome.PASSED: "passed"}
+
+
+def render_text(report: RunReport) -> str:
+    """The report as lines of text, ending in a newline; every foreign value is made printable."""
+    lines = [*_render_head(report)]
+    if len(report.steps) > 1:
+        lines += ["", *_render_balance(report.counts)]
+    for step in report.steps:
+        lines += ["", *_render_step(step, titled=len(report.steps) > 1)]
+    lines += ["", *_render_cost(report)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _render_head(report: RunReport) -> Iterator[str]:
+    window = f", {printable(report.window)}" if report.window else ""
+    yield _fit(f"{printable(report.pipeline)}: {report.status.upper()}")
+    yield _fit(f"run {printable(report.run_id)} ({report.kind}{window})")
+    yield f"{format_time(report.started)} -> {format_time(report.ended)}"
+    yield from textwrap.wrap(judge(report).sentence, _WIDTH)
+    if report.error:
+        yield ""
+        for number, line in enumerate(report.error.splitlines()):
+            yield from textwrap.wrap(printable(line), _WIDTH, initial_indent="  " if number else "Error: ", subsequent_indent="  ")
+    if report.error or report.exit_code in (4, 5, 6):
+        yield from textwrap.wrap(f"Next: {next_step(report)}", _WIDTH, subsequent_indent="  ")
+
+
+def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
+    if titled:
+        yield _fit(f"== step {printable(step.name)} ==")
+    yield from _render_balance(step.counts)
+    yield ""
+    yield from _render_rules(step.rules)
+    if step.batches:
+        yield ""
+        yield from _render_batches(step.batches)
+    yield ""
+    yield from _render_time(step)
+    for warning in step.warnings:
+        yield from textwrap.wrap(f"Warning: {printable(warning)}", _WIDTH, subsequent_indent="  ")
+    if step.left_for_next_run:
+        yield "Left for the next run: the time budget ended before the backlog did."
+    yield "Tables"
+    for role, place, version in list_tables(step):
+        shown = "no commit" if version is None else f"version {version}"
+        yield f"  {role:<11} {shown:<12} {printable(place)}"
+
+
+def _render_balance(counts: Counts) -> Iterator[str]:
+    yield from textwrap.wrap(counts.line if counts.balanced else counts.line.replace(" = ", " != "), _WIDTH, subsequent_indent="  ")
+    total = counts.malformed + counts.entered
+    if total:
+        yield ""
+        for fate in FATES:
+            rows = getattr(counts, fate)
+            bar = "█" * max(round(_BAR * rows / total), 1 if rows else 0)
+            yield f"  {fate:<12}{format_count(rows):>15}  {format_percent(rows, total):>7}  {bar}"
+    for note in balance_notes(counts):
+        yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
+    if not rules:
+        yield "Rules: none. Add `rules:` to the step in the pipeline's YAML to have its rows checked."
+        return
+    passed = sum(rule.outcome is Outcome.PASSED for rule in rules)
+    yield f"Rules: {passed} of {len(rules)} passed"
+    for rule in sort_rules(rules):
+        if rule.outcome is Outcome.PASSED:
+            continue
+        found = ""
+        if rule.unexpected is not None and rule.evaluated is not None:
+            found = f"{format_count(rule.unexpected)} of {format_count(rule.evaluated)} ({format_percent(rule.unexpected, rule.evaluated)})"
+        name = printable(rule.name)
+        room = max(_WIDTH - 30 - len(found) - 2, 20)
+        yield f"  {_OUTCOMES[rule.outcome]:<14}{rule.on_fail:<12}{_cut(name, room):<{room}}  {found}"
+        for label, text in (("", rule.message), ("observed ", rule.observed or "")):
+            if text:
+                yield from textwrap.wrap(label + printable(text), _WIDTH, initial_indent=" " * 16, subsequent_indent=" " * 16, max_lines=3)
+        if rule.samples:
+            yield _cut(" " * 16 + "samples " + ", ".join(quote_value(sample, 24) for sample in rule.samples[:5]), _WIDTH)
+
+
+def _render_batches(batches: list[BatchReport]) -> Iterator[str]:
+    yield f"{'batch':>8}{'read':>13}" + "".join(f"{fate:>13}" for fate in FATES) + f"{'files':>8}{'seconds':>10}"
+    shown = batches if len(batches) <= _MAX_BATCHES else batches[:_MAX_BATCHES - 1]
+    for batch in shown:
+        fates = "".join(f"{format_count(getattr(batch.counts, fate)):>13}" for fate in FATES)
+        mark = "  replayed" if batch.replayed else ""
+        yield f"{batch.batch_id:>8}{format_count(batch.counts.read):>13}{fates}{format_count(batch.files):>8}{batch.seconds:>10.2f}{mark}"
+    if len(batches) > len(shown):
+        yield f"     ... and {len(batches) - len(shown)} more batches; the HTML report shows them all"
+
+
+def _render_time(step: StepReport) -> Iterator[str]:
+    before, after = format_watermark(step.watermark_before_ms), format_watermark(step.watermark_after_ms)
+    if from_millis(step.watermark_before_ms) or from_millis(step.watermark_after_ms):
+        yield f"Watermark   {before} -> {after}"
+    spread = event_range(step.batches)
+    if spread:
+        yield f"Event time  {format_time(spread[0])} .. {format_time(spread[1])}"
+    committed = " -> ".join("none" if number is None else str(number) for number in (step.offsets_before, step.offsets_after))
+    yield f"Read        {format_count(step.files_read)} files, {format_bytes(step.bytes_read)}; newest committed batch {committed}"
+    if step.timings:
+        phases = ", ".join(f"{printable(phase)} {format_seconds(seconds)}" for phase, seconds in step.timings.items())
+        yield from textwrap.wrap(f"Phases      {phases}", _WIDTH, subsequent_indent=" " * 12)
+
+
+def _render_cost(report: RunReport) -> Iterator[str]:
+    yield f"Cost        {format_seconds(report.seconds_up)} up, {report.core_seconds:,.1f} core-seconds"
+    if report.spark:
+        settings = ", ".join(f"{printable(name)} {printable(value)}" for name, value in report.spark.items())
+        yield from textwrap.wrap(f"Spark       {settings}", _WIDTH, subsequent_indent=" " * 12)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _fit(text: str) -> str:
+    return _cut(text, _WIDTH)
