@@ -73,7 +73,7 @@ def _walk_local(root: str) -> Iterator[LandedFile]:
                 folders.clear()
                 continue
             visited.add(real)
-            folders[:] = [f for f in folders if not f.startswith((".", "_")) or "=" in f]
+            folders[:] = [f for f in folders if not f.startswith(".") and (not f.startswith("_") or "=" in f)]  # as Spark hides them
             for name in names:
                 path = os.path.join(folder, name)
                 if os.path.isfile(path):

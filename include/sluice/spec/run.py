@@ -47,3 +47,8 @@ class RunRequest(Spec):
     master: str | None = None
     backlog_bytes: int | None = None
     """What the probe saw; chooses the JVM profile."""
+
+    @property
+    def backfill(self) -> str | None:
+        """The name of a backfill's own checkpoint; None for a run that drains what is new."""
+        return clean_run_id(self.run_id) if self.window is not None else None

@@ -1,0 +1,209 @@
+"""What happens to one micro-batch: survey, refuse or split, write each part once, count.
+
+Quarantine first, then late, then target: the target's commit carries the counts of the whole batch, so finding it means the batch is complete.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ..backlog import Checkpoint, SeenFile
+from ..errors import RuleStop, SourceError
+from ..quality.expectations import validate_table
+from ..quality.rules import RowRule, row_result
+from ..report import BatchReport, Counts, Outcome, RuleResult
+from ..spec import Paths, RuleSpec, Step
+from . import quarantine
+from .columns import RESCUED, SOURCE, TIME, col
+from .dedup import merge_condition, reduce_by_key
+from .survey import Survey, is_good, is_late, take_survey
+from .tables import Transaction, append, insert_new, read_commit
+
+
+@dataclass
+class StepRun:
+    """One step within one run: what its batches need to know, and what they found."""
+
+    step: Step
+    paths: Paths
+    run_ids: list[str]
+    """This run, then the runs whose unfinished batch it completed."""
+    generation: str
+    checkpoint: str
+    business: StructType
+    keys: list[str]
+    rules: list[RowRule]
+    table_rules: list[RuleSpec] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+    late: str = "merge"
+    open_batch: int | None = None
+    """A batch that an earlier run planned and may have written."""
+    before_write: Callable[[], None] = lambda: None
+    """Raises when this run may not write any more (lease lost, budget spent)."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Files no reader can read -> why; each becomes one quarantined record."""
+    replace_where: str | None = None
+    batches: list[BatchReport] = field(default_factory=list)
+    tallies: list[list] = field(default_factory=list)
+    stopped: list[RuleResult] = field(default_factory=list)
+    files_read: int = 0
+    bytes_read: int = 0
+    written_batch: Callable[[BatchReport, list[SeenFile]], None] = lambda report, files: None
+
+    @property
+    def target(self) -> str:
+        """The target's path."""
+        return self.paths.table(self.step.name, self.step.sink.table)
+
+    def transaction(self, batch: int, note: dict | None = None) -> Transaction:
+        """The key under which a batch writes. The checkpoint's generation is part of it: a new checkpoint counts its batches from 0 again."""
+        return Transaction(f"sluice/{self.paths.pipeline}/{self.step.name}/{self.generation}", batch, note or {})
+
+    def tally(self, survey: Survey) -> None:
+        """Add a batch's rule counts to the run's."""
+        self.tallies = self.tallies or [[0, 0, []] for _ in self.rules]
+        for total, (evaluated, unexpected, samples) in zip(self.tallies, survey.rules, strict=True):
+            total[0] += evaluated
+            total[1] += unexpected
+            total[2] = sorted({*total[2], *samples})
+            total[2] = total[2][:1] + total[2][-1:] if len(total[2]) > 2 else total[2]
+
+    def rule_results(self) -> list[RuleResult]:
+        """The verdict of each row rule over the batches so far."""
+        tallies = self.tallies or [[0, 0, []] for _ in self.rules]
+        return [row_result(rule, evaluated, unexpected, samples) for rule, (evaluated, unexpected, samples) in zip(self.rules, tallies, strict=True)]
+
+    def judge_run(self, spark: SparkSession) -> list[RuleResult]:
+        """The verdict of each table-level rule on the rows this run wrote."""
+        rows = spark.read.format("delta").load(self.target).where(F.col("_run_id").isin(*self.run_ids))
+        return validate_table(rows.select(*[col(c) for c in self.business.names]), self.table_rules, self.hidden)
+
+    def process(self, frame: DataFrame, batch: int) -> None:
+        """See `process_batch`."""
+        process_batch(self, frame, batch)
+
+
+def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
+    """Give every row of one classified batch its fate. Raises RuleStop or SourceError before anything is written."""
+    started = time.monotonic()
+    run.before_write()
+    checkpoint = Checkpoint(f"{run.checkpoint}/spark")
+    files = checkpoint.batch_files(batch)
+    watermark = checkpoint.batch_watermark_ms(batch)
+    stateful = run.step.dedup is not None and run.step.dedup.memory == "state"  # its frame must be read in any case, for the state
+    report = _replayed(run, frame, batch) if batch == run.open_batch and not stateful else None
+    if report is None:
+        report = _survey_and_write(run, frame, batch, watermark, [f.path for f in files])
+    report.watermark_ms, report.files = watermark or None, len(files)
+    report.seconds = round(time.monotonic() - started, 3)
+    report.counts.check(f"{run.paths.pipeline}.{run.step.name} batch {batch}")
+    run.batches.append(report)
+    run.written_batch(report, files)
+
+
+def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, files: list[str]) -> BatchReport:
+    """Count, then write. A batch out of a state store is read from memory: reading it twice would commit its state twice."""
+    held = run.step.dedup is not None and run.step.dedup.memory == "state"
+    frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if held else frame
+    survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden)
+    try:
+        report = _write(run, frame, batch, survey, 0 if held else watermark, files)
+    finally:
+        for kept in (survey.refused, frame if held else None):
+            if kept is not None:
+                kept.unpersist()
+    run.tally(survey)
+    return report
+
+
+def _replayed(run: StepRun, frame: DataFrame, batch: int) -> BatchReport | None:
+    """The report of a batch whose target commit survived a crash, from that commit; None when it has to be done (again)."""
+    note = read_commit(frame.sparkSession, run.target, run.transaction(batch).app_id, batch)
+    if note is None or "counts" not in note:
+        return None
+    run.run_ids.append(note["run_id"])
+    counts = Counts(**{**note["counts"], "written": note["inserted"], "duplicate": note["counts"]["duplicate"] + note["good"] - note["inserted"]})
+    run.tally(Survey(rules=[(e, u, []) for e, u in note["rules"]]) if len(note["rules"]) == len(run.rules) else Survey(rules=[(0, 0, [])] * len(run.rules)))
+    return BatchReport(batch_id=batch, counts=counts, replayed=True, event_time_min=_moment(note["oldest"]), event_time_max=_moment(note["newest"]))
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+
+
+def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
+    """Raise before a byte is written: for a `stop` rule that fails, and for undeclared fields under `unknown_fields: fail`."""
+    if survey.rescued and run.step.source.unknown_fields == "fail":
+        fields = frame.where(F.col(RESCUED).isNotNull()).select(RESCUED).first()[0]
+        raise SourceError(f"{survey.rescued} row(s) have fields the schema does not declare", where=f"{run.paths.pipeline}.{run.step.name}", value=fields[:120],
+                          do="Declare them in `schema`, or write `unknown_fields: rescue`")
+    results = [row_result(rule, *counts) for rule, counts in zip(run.rules, survey.rules, strict=True) if rule.spec.on_fail == "stop"]
+    stops = [rule for rule in run.table_rules if rule.on_fail == "stop"]
+    if stops and survey.good:
+        rows = frame.where(is_good()).select(*[col(c) for c in run.business.names])
+        results += validate_table(rows, stops, run.hidden)
+    failed = [result for result in results if result.outcome is not Outcome.PASSED]
+    if failed:
+        run.stopped = failed
+        run.tally(survey)
+        names = ", ".join(f"{r.name} ({r.outcome})" for r in failed)
+        raise RuleStop(f"stopped by {names}: nothing of this batch was written, and the checkpoint is where it was", where=f"{run.paths.pipeline}.{run.step.name}",
+                       value=failed[0].samples or failed[0].message or None, do="Mend or remove the rows (or change the rule), then run again: the batch comes again as it is")
+
+
+def _stamp(run: StepRun, rows: DataFrame, batch: int) -> DataFrame:
+    """The columns of the target: the user's, `_rescued` where it is kept, and where the row came from."""
+    kept = [RESCUED] if run.step.source.unknown_fields == "rescue" else []
+    system = [F.lit(run.run_ids[0]).alias("_run_id"), F.lit(batch).cast("bigint").alias("_batch_id"), F.col(SOURCE), F.lit(datetime.now(UTC)).alias("_ingested_at")]
+    return rows.select(*[col(c) for c in run.business.names], *kept, *system)
+
+
+def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark: int, paths: list[str]) -> BatchReport:
+    """Write the parts of a surveyed batch, each at most once, and count them."""
+    refuse_if_stopped(run, frame, survey)
+    lost_files = quarantine.unreadable_among(run, paths)
+    late = 0 if run.late == "merge" else survey.late
+    good = survey.good - late
+    counts = Counts(read=survey.malformed + survey.parsed + len(lost_files), malformed=survey.malformed + len(lost_files), parsed=survey.parsed,
+                    entered=survey.entered, late=late, late_merged=survey.late - late)
+    refused = survey.refused_rows + len(lost_files)
+    if refused:
+        run.before_write()
+        counts.quarantined = quarantine.write(run, frame.sparkSession, batch, survey, lost_files)
+        counts.duplicate = refused - counts.quarantined
+    if late and run.late == "keep":
+        rows = frame.where(is_good() & is_late(watermark))
+        behind = ((F.lit(watermark * 1000) - F.unix_micros(TIME)) / 1e6).alias("_late_by_seconds")
+        stamped = _stamp(run, rows.withColumn("_late_by_seconds", behind), batch)
+        run.before_write()
+        append(run.paths.late(run.step.name), stamped, run.transaction(batch))
+    if good or run.replace_where:
+        run.before_write()
+        note = {"run_id": run.run_ids[0], "counts": counts.model_dump(), "good": good, "rules": [r[:2] for r in survey.rules], "oldest": survey.oldest, "newest": survey.newest}
+        counts.written = _write_target(run, frame, batch, survey, watermark, note)
+        counts.duplicate += good - counts.written
+    return BatchReport(batch_id=batch, counts=counts, event_time_min=_moment(survey.oldest), event_time_max=_moment(survey.newest))
+
+
+def _write_target(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark: int, note: dict) -> int:
+    """Write the good rows; returns how many the table did not hold before."""
+    step = run.step
+    rows = frame.where(is_good() & ~is_late(watermark)) if run.late != "merge" else frame.where(is_good())
+    txn = run.transaction(batch, note)
+    if run.replace_where:
+        unique = _stamp(run, reduce_by_key(rows, step, run.keys, run.business), batch) if step.dedup else _stamp(run, rows, batch)
+        append(run.target, unique, txn, {"replaceWhere": run.replace_where})
+        return read_commit(frame.sparkSession, run.target, txn.app_id, batch)["inserted"]
+    if step.dedup is None or step.dedup.memory == "state":
+        append(run.target, _stamp(run, rows, batch), txn)
+        return note["good"]
+    unique = _stamp(run, reduce_by_key(rows, step, run.keys, run.business), batch)
+    condition = merge_condition(step, run.keys, run.business, survey.oldest, survey.newest)
+    inserted = insert_new(run.target, unique, condition, txn)
+    return inserted if inserted is not None else read_commit(frame.sparkSession, run.target, txn.app_id, batch)["inserted"]

@@ -1,0 +1,74 @@
+"""Gives every row its reasons to be refused, its event time and the verdict of every rule, in one pass.
+
+In: the transform's columns and `_raw`, `_defect`, `_rescued`, `_source`, `_stage`. Out: the same and `_event_time`, `_reasons`, `_checks`.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StringType, StructType, TimestampNTZType, TimestampType
+
+from ..errors import SpecError
+from ..quality.rules import RowRule
+from ..spec import Step
+from .columns import CHECKS, DEFECT, ENTERED, FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, REASONS, STAGE, TIME, col
+
+_NO_TIME = "0001-01-01 00:00:00"
+
+
+def key_columns(step: Step, business: StructType) -> list[str]:
+    """The columns of the dedup key; all of them for `*`. Raises SpecError for one the transform does not make."""
+    keys = business.names if step.dedup.keys == "*" else list(step.dedup.keys)
+    require_columns(keys, business, f"{step.name}: dedup.keys")
+    return keys
+
+
+def require_columns(names: Sequence[str], business: StructType, where: str) -> None:
+    """Raise SpecError when a column is not there, naming those that are."""
+    for name in names:
+        if name not in business.names:
+            raise SpecError(f"no column {name!r} after parse and transform", where=where, do=f"There are: {', '.join(business.names)}")
+
+
+def _time_column(step: Step, business: StructType) -> Column:
+    """The event time as a timestamp; NULL where the row has none."""
+    if step.event_time is None:
+        return F.lit(None).cast("timestamp")
+    name = step.event_time.column
+    require_columns([name], business, f"{step.name}: event_time.column")
+    kind = business[name].dataType
+    if isinstance(kind, StringType):
+        return F.try_to_timestamp(col(name))
+    if isinstance(kind, TimestampType | TimestampNTZType | DateType):
+        return col(name).cast("timestamp")
+    raise SpecError("the event time must be a timestamp, a date or text that reads as one", where=f"{step.name}: event_time.column", value=f"{name} {kind.simpleString()}",
+                    do="Cast it in the transform")
+
+
+def classify(frame: DataFrame, step: Step, business: StructType, rules: list[RowRule]) -> DataFrame:
+    """Add `_event_time`, `_reasons` and `_checks`; the watermark is declared on `_event_time`, which poison cannot move."""
+    time = _time_column(step, business)
+    sound = F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED)
+    reasons = [F.when(F.col(DEFECT).isNotNull(), F.lit(MALFORMED))]
+    if step.dedup is not None and step.dedup.keys != "*":
+        key_columns(step, business)
+        missing = F.lit(False)
+        for key in step.dedup.keys:
+            missing = missing | col(key).isNull()
+        reasons.append(F.when(sound & missing, F.lit(NULL_KEY)))
+    checks: list[Column] = []
+    for number, rule in enumerate(rules):
+        checks += [(sound & rule.evaluated).alias(f"e{number}"), (sound & rule.unexpected).alias(f"u{number}")]
+    frame = frame.withColumn("_time", time)
+    if step.event_time is not None:
+        horizon = F.current_timestamp() + F.expr(f"INTERVAL {int(step.event_time.max_future.total_seconds())} SECONDS")
+        future = F.col("_time") > horizon
+        reasons += [F.when(sound & F.col("_time").isNull(), F.lit(NULL_TIME)), F.when(sound & future, F.lit(FUTURE_TIME))]
+    else:
+        future = F.lit(False)
+    trusted = F.when(sound & F.col("_time").isNotNull() & ~future, F.col("_time"))
+    frame = frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
+    frame = frame.withColumn(CHECKS, F.struct(*checks) if checks else F.struct(F.lit(False).alias("e")))
+    reasons += [F.when(F.col(f"{CHECKS}.u{n}"), F.lit(rule.name)) for n, rule in enumerate(rules) if rule.spec.on_fail == "quarantine"]
+    return frame.withColumn(REASONS, F.array_compact(F.array(*reasons))).drop("_time")

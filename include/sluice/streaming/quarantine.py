@@ -1,0 +1,62 @@
+"""Refused rows: kept as they came, with every reason, once each."""
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ..spec import is_remote
+from .columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
+from .survey import Survey
+from .tables import append, insert_new, read_commit
+
+if TYPE_CHECKING:
+    from .batch import StepRun
+
+SCHEMA = StructType.fromDDL(
+    "row STRING, raw BINARY, reasons ARRAY<STRING>, detail STRING, _event_time TIMESTAMP, _row_hash STRING,"
+    " _run_id STRING, _batch_id BIGINT, _source STRING, _ingested_at TIMESTAMP"
+)
+
+
+def unreadable_among(run: "StepRun", paths: list[str]) -> dict[str, str]:
+    """The files of a batch that cannot be read, and why: those a reader failed on, and those deleted since they were listed."""
+    found = {path: why for path, why in run.unreadable.items() if path in paths}
+    gone = [p for p in paths if not is_remote(p) and p not in found and not os.path.exists(p)]
+    return found | dict.fromkeys(gone, "the file was deleted between listing and reading")
+
+
+def _refused_rows(refused: DataFrame, business: StructType) -> DataFrame:
+    """Rows with reasons -> row, raw, reasons, detail, _event_time, _row_hash, _source."""
+    content = F.to_json(F.struct(*[col(c) for c in business.names]))
+    valid = F.coalesce(F.is_valid_utf8(RAW), F.lit(True))
+    row = F.when(valid, F.coalesce(F.col(RAW), content)).otherwise(F.make_valid_utf8(RAW))
+    identity = F.when(F.col(DEFECT).isNull(), content.cast("binary")).otherwise(F.coalesce(F.col(RAW), content).cast("binary"))
+    time = F.when(F.year(TIME) > 1, F.col(TIME))
+    return refused.select(row.alias("row"), F.when(~valid, F.col(RAW).cast("binary")).alias("raw"), F.col(REASONS).alias("reasons"), F.col(DEFECT).alias("detail"),
+                          time.alias("_event_time"), F.sha2(identity, 256).alias("_row_hash"), F.col(SOURCE))
+
+
+def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:
+    """One row a file that could not be read, in the shape of `_refused_rows`."""
+    schema = StructType([SCHEMA[n] for n in ("row", "raw", "reasons", "detail", "_event_time", "_row_hash", "_source")])
+    rows = [(None, None, [UNREADABLE], why, None, f"{UNREADABLE}:{path}", path) for path, why in sorted(files.items())]
+    return spark.createDataFrame(rows, schema)
+
+
+def write(run: "StepRun", spark: SparkSession, batch: int, survey: Survey, files: dict[str, str]) -> int:
+    """Write a batch's refused rows; a copy of one that is there already is not written again. Returns how many were new."""
+    parts = [_refused_rows(survey.refused, run.business)] if survey.refused is not None else []
+    parts += [_unreadable_rows(spark, files)] if files else []
+    rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+    stamped = rows.withColumns({"_run_id": F.lit(run.run_ids[0]), "_batch_id": F.lit(batch).cast("bigint"), "_ingested_at": F.lit(datetime.now(UTC))})
+    stamped = stamped.select(*SCHEMA.names)
+    path, txn = run.paths.quarantine(run.step.name), run.transaction(batch)
+    if run.step.dedup is None:
+        append(path, stamped, txn)
+        return survey.refused_rows + len(files)
+    inserted = insert_new(path, stamped.dropDuplicates(["_row_hash"]), "t._row_hash = s._row_hash", txn)
+    return inserted if inserted is not None else read_commit(spark, path, txn.app_id, batch)["inserted"]

@@ -1,0 +1,105 @@
+"""Builds one step's stream, from files to classified rows, and the tables it writes to."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
+
+from ..backlog import Checkpoint, LandedFile
+from ..checkpoint import open_manifest
+from ..quality.rules import compile_rules
+from ..report import BatchReport
+from ..spec import Paths, Pipeline, RunRequest, Step
+from . import quarantine
+from .batch import StepRun
+from .classify import classify, key_columns, require_columns
+from .columns import DEFECT, ENTERED, FILTERED, RESCUED, STAGE, TIME, col
+from .layouts import Layout, find_layouts
+from .source import open_stream
+from .survey import is_good
+from .tables import ensure_table
+from .transform import apply_transform, business_columns
+
+
+def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths, request: RunRequest, files: list[LandedFile], *, unreadable: dict[str, str],
+               path: str | None = None, pattern: str | None = None) -> tuple[DataFrame, StepRun, list[str]]:
+    """The classified stream of a step, the run's bookkeeping, and warnings for people.
+
+    Args: files: what waits (and what an open batch holds). unreadable: files to leave out. path, pattern: for a backfill.
+    Raises SpecError and PreflightError before anything is read or written.
+    """
+    layouts = _layouts(step, files)
+    frame = open_stream(spark, step.source, layouts, unreadable, path, pattern)
+    frame = apply_transform(frame, pipeline.folder, step.transform)
+    business = business_columns(frame)
+    require_columns([*step.sink.partition_by, *step.sink.cluster_by], business, f"{step.name}: sink")
+    require_columns([term.split()[0] for term in step.dedup.order_by] if step.dedup else [], business, f"{step.name}: dedup.order_by")
+    rules, table_rules = compile_rules(step.rules, {f.name: f.dataType for f in business.fields})
+    if request.window is not None and (step.source.file_date is None or request.write == "replace"):
+        frame = _only_window(frame, step, request)
+    frame = classify(frame, step, business, rules)
+    if step.dedup is not None and step.dedup.within != "forever":
+        frame = frame.withWatermark(TIME, f"{int(step.dedup.within.total_seconds() * 1000)} milliseconds")
+    keys = key_columns(step, business) if step.dedup else []
+    if step.dedup is not None and step.dedup.memory == "state":
+        frame = frame.where(is_good()).dropDuplicatesWithinWatermark(keys).unionByName(frame.where(~is_good()))
+    checkpoint = paths.checkpoint(step.name, request.backfill)
+    run = StepRun(step, paths, [request.run_id], open_manifest(checkpoint).generation, checkpoint, business, keys, rules, table_rules, set(pipeline.pii),
+                  late="merge" if step.dedup is None or request.window is not None else step.dedup.late, open_batch=Checkpoint(f"{checkpoint}/spark").open_batch,
+                  unreadable=unreadable, replace_where=_replace_where(step, request))
+    _ensure_tables(spark, run, step.source.unknown_fields == "rescue")
+    return frame, run, _drift_warnings(layouts, step)
+
+
+def _layouts(step: Step, files: list[LandedFile]) -> dict[Layout, list[str]]:
+    """Headers of the waiting CSV files; an empty mapping for every other format."""
+    if step.source.format != "csv" or not step.source.header or step.source.multi_line:
+        return {}
+    return find_layouts(files, step.source)
+
+
+def _drift_warnings(layouts: dict[Layout, list[str]], step: Step) -> list[str]:
+    """What changed in the headers: columns that are absent read as NULL, unknown ones are rescued."""
+    warnings = []
+    for layout, paths in layouts.items():
+        for names, verdict in ((layout.missing(step.source.columns), "lack and read as NULL"), (layout.unknown, "have beside the schema")):
+            if names:
+                warnings.append(f"columns that {len(paths)} file(s) {verdict}: {', '.join(names)} (first: {paths[0].rsplit('/', 1)[-1]})")
+    return warnings
+
+
+def _window_condition(step: Step, request: RunRequest) -> str:
+    start, end = (f"TIMESTAMP '{t:%Y-%m-%d %H:%M:%S.%f}+00:00'" for t in (request.window.start, request.window.end))
+    return f"`{step.event_time.column}` >= {start} AND `{step.event_time.column}` < {end}"
+
+
+def _replace_where(step: Step, request: RunRequest) -> str | None:
+    return _window_condition(step, request) if request.window is not None and request.write == "replace" else None
+
+
+def _only_window(frame: DataFrame, step: Step, request: RunRequest) -> DataFrame:
+    """Mark rows outside the backfill's window as filtered; rows without a time stay, for the quarantine."""
+    inside = F.coalesce(F.expr(_window_condition(step, request)), F.lit(True)) | F.col(DEFECT).isNotNull() | col(step.event_time.column).isNull()
+    return frame.withColumn(STAGE, F.when((F.col(STAGE) == ENTERED) & ~inside, F.lit(FILTERED)).otherwise(F.col(STAGE)))
+
+
+def _ensure_tables(spark: SparkSession, run: StepRun, rescue: bool) -> None:
+    system = StructType.fromDDL(f"{RESCUED + ' STRING, ' if rescue else ''}_run_id STRING, _batch_id BIGINT, _source STRING")
+    columns = StructType([*run.business.fields, *system.fields, StructField("_ingested_at", TimestampType())])
+    sink = run.step.sink
+    ensure_table(spark, run.target, columns, sink.partition_by, sink.cluster_by, sink.properties)
+    ensure_table(spark, run.paths.quarantine(run.step.name), quarantine.SCHEMA)
+    if run.late == "keep":
+        late = StructType([*columns.fields, StructField("_late_by_seconds", DoubleType())])
+        ensure_table(spark, run.paths.late(run.step.name), late)
+
+
+def count_dropped_by_state(batches: list[BatchReport], progress: list[dict]) -> None:
+    """Add what Spark's dedup operator dropped inside the stream: duplicates, and rows behind the watermark."""
+    by_id = {batch.batch_id: batch for batch in batches}
+    for event in progress:
+        batch = by_id.get(event["batchId"])
+        for operator in event.get("stateOperators", []) if batch else []:
+            duplicate = int(operator.get("customMetrics", {}).get("numDroppedDuplicateRows", 0))
+            late = int(operator.get("numRowsDroppedByWatermark", 0))
+            for name, number in (("duplicate", duplicate), ("late", late), ("read", duplicate + late), ("parsed", duplicate + late), ("entered", duplicate + late)):
+                setattr(batch.counts, name, getattr(batch.counts, name) + number)

@@ -1,0 +1,99 @@
+"""The first pass over a batch: counts everything, and keeps the refused rows."""
+
+from dataclasses import dataclass, field
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from ..quality.rules import RowRule
+from ..spec import rule_columns
+from .columns import CHECKS, DEFECT, ENTERED, FILTERED, PARSED, REASONS, RESCUED, STAGE, TIME, col
+
+_SAMPLE_LENGTH = 80
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a batch holds. Times are epoch microseconds of the rows that may be written; `refused`: rows with reasons, persisted, None when there are none."""
+
+    malformed: int = 0
+    parsed: int = 0
+    entered: int = 0
+    refused_rows: int = 0
+    late: int = 0
+    good: int = 0
+    rescued: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+    rules: list[tuple[int, int, list[str]]] = field(default_factory=list)
+    """(evaluated, unexpected, samples) of each row rule."""
+    refused: DataFrame | None = None
+
+
+def is_good() -> Column:
+    """Rows that may be written."""
+    return (F.col(STAGE) == ENTERED) & (F.size(REASONS) == 0)
+
+
+def is_late(watermark_ms: int) -> Column:
+    """Rows at or behind the watermark, by Spark's own comparison."""
+    return F.unix_micros(TIME) <= F.lit(watermark_ms * 1000) if watermark_ms > 0 else F.lit(False)
+
+
+def _count(condition: Column) -> Column:
+    return F.coalesce(F.sum(condition.cast("int")), F.lit(0))
+
+
+def _samples(number: int, rule: RowRule, hidden: set[str]) -> list[Column]:
+    """The smallest and the largest value that broke a rule: two samples that no cut of the backlog changes."""
+    columns = rule_columns(rule.spec)
+    if hidden & set(columns):
+        return []
+    text = F.concat_ws(", ", *[F.coalesce(col(c).cast("string"), F.lit("NULL")) for c in columns])
+    shown = F.when(F.col(f"{CHECKS}.u{number}"), F.substring(text, 1, _SAMPLE_LENGTH))
+    return [F.min(shown).alias(f"lo{number}"), F.max(shown).alias(f"hi{number}")]
+
+
+def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidden: set[str]) -> Survey:
+    """Count a classified batch in one pass. `hidden`: columns whose values are never shown."""
+    late, good = is_late(watermark_ms), is_good()
+    measures = [
+        _count(F.col(DEFECT).isNotNull()).alias("malformed"),
+        _count(F.col(STAGE) == PARSED).alias("counted"),
+        _count(F.col(STAGE) == FILTERED).alias("filtered"),
+        _count((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("entered"),
+        _count(F.size(REASONS) > 0).alias("refused"),
+        _count(good & late).alias("late"),
+        _count(good).alias("good"),
+        _count(F.col(RESCUED).isNotNull()).alias("rescued"),
+        F.min(F.when(good, F.unix_micros(TIME))).alias("oldest"),
+        F.max(F.when(good, F.unix_micros(TIME))).alias("newest"),
+    ]
+    for number, rule in enumerate(rules):
+        measures += [_count(F.col(f"{CHECKS}.e{number}")).alias(f"e{number}"), _count(F.col(f"{CHECKS}.u{number}")).alias(f"u{number}")]
+        measures += _samples(number, rule, hidden)
+    observation = Observation()
+    refused = frame.observe(observation, *measures).where(F.size(REASONS) > 0).persist(StorageLevel.MEMORY_AND_DISK)
+    refused.count()
+    seen = observation.get
+    verdicts = [(seen[f"e{n}"], seen[f"u{n}"], _texts(seen.get(f"lo{n}"), seen.get(f"hi{n}"))) for n in range(len(rules))]
+    if not seen["refused"]:
+        refused.unpersist()
+    return Survey(
+        malformed=seen["malformed"],
+        parsed=seen["counted"] or seen["entered"] + seen["filtered"],
+        entered=seen["entered"],
+        refused_rows=seen["refused"],
+        late=seen["late"],
+        good=seen["good"],
+        rescued=seen["rescued"],
+        oldest=seen["oldest"],
+        newest=seen["newest"],
+        rules=verdicts,
+        refused=refused if seen["refused"] else None,
+    )
+
+
+def _texts(low: str | None, high: str | None) -> list[str]:
+    return [] if low is None else [low] if low == high else [low, high]

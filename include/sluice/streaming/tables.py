@@ -1,0 +1,114 @@
+"""Idempotent writes to Delta: keyed by application id (pipeline, step, table, checkpoint generation) and batch, counted by their own commit.
+
+A write whose key is already in the table does nothing, and its counts are read back from the commit it made the first time.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from ..errors import PreflightError
+from ..spec import is_remote, open_path
+
+_APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """The key of one batch's writes. `note`: counts that travel in the commit."""
+
+    app_id: str
+    batch: int
+    note: dict = field(default_factory=dict)
+
+    def as_json(self) -> str:
+        """What the commit carries."""
+        return json.dumps({"sluice": self.app_id, "batch": self.batch, **self.note})
+
+
+@contextmanager
+def _keyed(session: SparkSession, txn: Transaction) -> Iterator[None]:
+    """Set the write's key on the session of the batch, and take it off again: other writes of the session must not carry it."""
+    for key, value in ((_APP, txn.app_id), (_VERSION, str(txn.batch)), (_NOTE, txn.as_json())):
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in (_APP, _VERSION, _NOTE):
+            session.conf.unset(key)
+
+
+def table_version(path: str) -> int | None:
+    """The newest version in a table's log, read without Spark; None when there is no table."""
+    log = open_path(path) / "_delta_log"
+    if not log.exists():
+        return None
+    return max((int(p.name.split(".")[0]) for p in log.iterdir() if p.name.endswith(".json") and p.name.split(".")[0].isdigit()), default=None)
+
+
+def ensure_table(spark: SparkSession, path: str, schema: StructType, partition_by: list[str] = (), cluster_by: list[str] = (),
+                 properties: dict[str, str] | None = None) -> None:
+    """Create a table, or check that an existing one can take these columns. Raises PreflightError for a column whose type changed."""
+    if table_version(path) is not None or (is_remote(path) and DeltaTable.isDeltaTable(spark, path)):
+        held = {f.name.lower(): f for f in spark.read.format("delta").load(path).schema.fields}
+        for wanted in schema.fields:
+            old = held.get(wanted.name.lower())
+            if old is not None and old.dataType != wanted.dataType:
+                raise PreflightError(f"column {wanted.name!r} is {old.dataType.simpleString()} in the table and {wanted.dataType.simpleString()} in the step",
+                                     where=path, do="Cast it back in the transform, or write to a new table (`sink.table`)")
+        return
+    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(StructType([_nullable(f) for f in schema.fields]))
+    builder = builder.partitionedBy(*partition_by) if partition_by else builder
+    builder = builder.clusterBy(*cluster_by) if cluster_by else builder
+    for key, value in (properties or {}).items():
+        builder = builder.property(key, value)
+    builder.execute()
+
+
+def _nullable(field_: object) -> object:
+    field_.nullable = True
+    return field_
+
+
+def insert_new(path: str, rows: DataFrame, condition: str, txn: Transaction) -> int | None:
+    """Insert the rows that match no row of the table (`t`) under a condition on `t` and `s`; the rows must be unique already.
+
+    Returns how many were inserted, None when this batch is in the table already.
+    """
+    session = rows.sparkSession
+    with _keyed(session, txn):
+        merge = DeltaTable.forPath(session, path).alias("t").merge(rows.alias("s"), condition).withSchemaEvolution()
+        result = merge.whenNotMatchedInsertAll().execute().collect()
+    return result[0]["num_inserted_rows"] if result else None
+
+
+def append(path: str, rows: DataFrame, txn: Transaction, options: dict[str, str] | None = None) -> None:
+    """Append rows under a key; nothing happens when this batch is in the table already. `options`: Delta writer options."""
+    with _keyed(rows.sparkSession, txn):
+        writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
+        writer.option("txnAppId", txn.app_id).option("txnVersion", str(txn.batch)).options(**(options or {})).save(path)
+
+
+def read_commit(session: SparkSession, path: str, app_id: str, batch: int) -> dict | None:
+    """What an earlier write under this key left in its commit: its note and `inserted`; None when the table has no such write."""
+    if table_version(path) is None:
+        return None
+    jvm = session._jvm
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
+    known = log.update(False, getattr(log, "update$default$2")(), getattr(log, "update$default$3")()).transactions().get(app_id)
+    if known.isEmpty() or int(str(known.get())) < batch:
+        return None
+    table = DeltaTable.forPath(session, path)
+    for limit in (50, None):
+        for row in (table.history(limit) if limit else table.history()).select("userMetadata", "operationMetrics").toLocalIterator():
+            note = json.loads(row["userMetadata"]) if (row["userMetadata"] or "").startswith("{") else {}
+            if note.get("sluice") == app_id and note.get("batch") == batch:
+                metrics = row["operationMetrics"]
+                return {**note, "inserted": int(metrics.get("numTargetRowsInserted", metrics.get("numOutputRows", 0)))}
+    return {"inserted": 0, "lost": True}
