@@ -5,7 +5,6 @@
 PORT ?= 8080
 ROOT ?= .sluice
 SIZE ?= 20
-export PYTHONDONTWRITEBYTECODE := 1
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed

@@ -1,0 +1,10 @@
+"""The command line: `sluice <verb>`. Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 transient, 6 terminal."""
+
+# isort: skip_file  (`--help` lists the verbs in this order)
+from .app import app
+from .inspect import list_pipelines, plan, report, validate
+from .run import backfill, run
+from .author import infer, new, schema
+from .jars import fetch
+
+__all__ = ["app", "backfill", "fetch", "infer", "list_pipelines", "new", "plan", "report", "run", "schema", "validate"]

@@ -1,0 +1,5 @@
+"""`python -m sluice.cli` is `sluice`."""
+
+from . import app
+
+app()

@@ -1,0 +1,62 @@
+"""The Typer app, the options most verbs share, and one way to show an error."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from ..errors import SluiceError, SpecError
+from ..spec import PIPELINES, Pipeline, find_pipelines, load_pipeline
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class _Verbs(typer.core.TyperGroup):
+    """Shows an error of ours as one sentence, and exits with its code."""
+
+    def invoke(self, ctx: typer.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except SluiceError as error:
+            err.print(Text(str(error), style="red"))
+            raise typer.Exit(int(error.exit_code)) from None
+
+
+app = typer.Typer(
+    cls=_Verbs,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Open the gate, drain the backlog, account for every row, shut the gate.",
+    epilog="Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 failed and may pass later, 6 failed for good.",
+)
+
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Pipeline, as `sluice list` shows it.")]
+Spec = Annotated[Path | None, typer.Option("--spec", metavar="FILE", help="A pipeline file outside the project, instead of NAME.")]
+Root = Annotated[str | None, typer.Option("--root", metavar="DIR", help="Where tables, checkpoints and reports live. Default: $SLUICE_ROOT, else .sluice")]
+
+
+def pipelines_folder() -> Path:
+    """`$SLUICE_PIPELINES`, else the project's `include/pipelines`."""
+    return Path(os.environ.get("SLUICE_PIPELINES") or PIPELINES)
+
+
+def find_file(name: str | None, spec: Path | None) -> Path:
+    """The YAML that NAME or --spec means. Raises SpecError listing the pipelines there are."""
+    if spec is not None:
+        return spec
+    files = {path.stem: path for path in find_pipelines(pipelines_folder())}
+    if name in files:
+        return files[name]
+    raise SpecError(f"no pipeline named {name!r}" if name else "say which pipeline", where=str(pipelines_folder()),
+                    do=f"There are: {', '.join(files) or 'none'}; `--spec FILE` names one that lies elsewhere")
+
+
+def load(name: str | None, spec: Path | None) -> tuple[Path, Pipeline]:
+    """File and pipeline. Raises SpecError."""
+    file = find_file(name, spec)
+    return file, load_pipeline(file)

@@ -1,0 +1,127 @@
+"""Verbs that look and change nothing: list, validate, plan, report."""
+
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ..backlog import StepBacklog, measure_pipeline
+from ..errors import ExitCode, SluiceError, SourceError, SpecError
+from ..report import latest_report, read_report, render_text, report_path
+from ..spec import Paths, Pipeline, find_pipelines, load_pipeline
+from ..spec.quantities import format_duration
+from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
+
+
+@app.command("list")
+def list_pipelines(root: Root = None) -> None:
+    """Show every pipeline: schedule, last run, balance."""
+    table = Table("pipeline", "schedule", "steps", "last run", "status", "balance", box=None, pad_edge=False)
+    broken = []
+    for path in find_pipelines(pipelines_folder()):
+        try:
+            pipeline = load_pipeline(path)
+        except SluiceError as error:
+            broken.append(error)
+            table.add_row(path.stem, "", "", "", "broken", "")
+            continue
+        last = latest_report(Paths.under(root, pipeline.name).reports())
+        seen = (f"{last.ended:%Y-%m-%d %H:%M}", last.status, last.counts.line) if last else ("never", "", "")
+        table.add_row(path.stem, _describe_schedule(pipeline), ", ".join(step.name for step in pipeline.steps), *seen)
+    out.print(table)
+    if broken:
+        raise broken[0]
+
+
+def _describe_schedule(pipeline: Pipeline) -> str:
+    if isinstance(pipeline.schedule, timedelta):
+        return f"every {format_duration(pipeline.schedule)}"
+    return pipeline.schedule or "by hand"
+
+
+@app.command()
+def validate(
+    name: Name = None,
+    spec: Spec = None,
+    every: Annotated[bool, typer.Option("--all", help="All pipelines of the project; the default without NAME.")] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Also start Spark and build every step: SQL, Python, rules and columns, without data.")] = False,
+) -> None:
+    """Check pipeline files; each wrong one is named with file, field, value and what to write."""
+    files = find_pipelines(pipelines_folder()) if every or not (name or spec) else [find_file(name, spec)]
+    failed = 0
+    for file in files:
+        try:
+            pipeline = load_pipeline(file)
+            _check_files(pipeline)
+            if spark:
+                from ..streaming.rehearsal import build_without_data
+
+                with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
+                    build_without_data(file, Path(folder))
+            out.print(f"[green]ok[/green]  {file.stem}")
+        except SluiceError as error:
+            failed += 1
+            err.print(str(error), style="red", markup=False)
+    if failed:
+        raise typer.Exit(int(ExitCode.TERMINAL))
+
+
+def _check_files(pipeline: Pipeline) -> None:
+    """Raise SpecError when a transform names a file that is not there."""
+    for step in pipeline.steps:
+        path = pipeline.folder / (step.transform or "").partition(":")[0]
+        if step.transform and not path.is_file():
+            raise SpecError("no such file", where=f"{pipeline.name}.{step.name}: transform {step.transform}", value=str(path),
+                            do="The path is relative to the pipeline's YAML")
+
+
+@app.command()
+def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
+    """Show what is waiting and what a run would do, without starting Spark. Exit code 3 when nothing is new."""
+    _, pipeline = load(name, spec)
+    paths = Paths.under(root, pipeline.name)
+    backlog = measure_pipeline(pipeline, paths)
+    for step in backlog:
+        out.print(f"[bold]{pipeline.name}.{step.step}[/bold]: {_describe_backlog(step)}")
+        out.print(f"  because {step.reason}", markup=False)
+        out.print(f"  checkpoint: {_describe_age(step.last_run)}")
+        for warning in step.warnings:
+            err.print(f"  warning: {warning}", style="yellow", markup=False)
+    if not any(step.must_run for step in backlog):
+        raise typer.Exit(int(ExitCode.NOTHING_NEW))
+
+
+def _describe_backlog(step: StepBacklog) -> str:
+    if not step.must_run:
+        return "nothing to do, no JVM would start"
+    oldest = f", the oldest from {step.oldest:%Y-%m-%d %H:%M:%S} UTC" if step.oldest else ""
+    return f"would run Spark over {step.files:,} file(s), {step.bytes:,} bytes{oldest}"
+
+
+def _describe_age(last_run: datetime | None) -> str:
+    if last_run is None:
+        return "none yet"
+    return f"last moved {format_duration(timedelta(seconds=round((datetime.now(UTC) - last_run).total_seconds())))} ago"
+
+
+@app.command()
+def report(
+    name: Name = None,
+    spec: Spec = None,
+    root: Root = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Run id; the newest run without it.")] = None,
+    html: Annotated[bool, typer.Option("--html", help="Print the path of the HTML report instead.")] = False,
+) -> None:
+    """Show the report of a run."""
+    _, pipeline = load(name, spec)
+    folder = Paths.under(root, pipeline.name).reports()
+    try:
+        found = read_report(folder, run) if run else latest_report(folder)
+    except FileNotFoundError:
+        found = None
+    if found is None:
+        raise SourceError(f"no report of run {run!r}" if run else "no run has been reported yet", where=folder, do=f"`sluice run {pipeline.name}` makes one")
+    out.print(str(report_path(folder, found.run_id, "html")) if html else render_text(found), markup=False)

@@ -1,0 +1,81 @@
+"""Verbs that run Spark: run, backfill."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Literal
+
+import typer
+from pydantic import ValidationError
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ..errors import SpecError
+from ..report import BatchReport, render_text
+from ..spec import RunRequest, Window
+from .app import Name, Root, Spec, app, err, load, out
+
+Master = Annotated[str | None, typer.Option("--master", help="Spark master that wins over the pipeline's: local[4], spark://host:7077, yarn")]
+_MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
+
+@app.command()
+def run(name: Name = None, spec: Spec = None, root: Root = None, master: Master = None) -> None:
+    """Drain what is new, then print the report."""
+    file, _ = load(name, spec)
+    _run(RunRequest(pipeline=str(file.resolve()), root=root, master=master))
+
+
+@app.command()
+def backfill(
+    name: Name = None,
+    start: Annotated[datetime, typer.Option("--from", formats=_MOMENTS, help="First moment of event time, UTC.")] = ...,
+    end: Annotated[datetime, typer.Option("--to", formats=_MOMENTS, help="End of the range, not included.")] = ...,
+    write: Annotated[Literal["merge", "replace"], typer.Option(help="Insert what is missing, or replace the range atomically.")] = "merge",
+    spec: Spec = None,
+    root: Root = None,
+    master: Master = None,
+) -> None:
+    """Read a range of the landing files again; the scheduled checkpoint is neither read nor moved."""
+    file, _ = load(name, spec)
+    try:
+        window = Window(start=start, end=end)
+    except ValidationError as error:
+        raise SpecError(error.errors()[0]["msg"].removeprefix("Value error, "), where="--from, --to", do="Write the earlier moment first") from None
+    _run(RunRequest(pipeline=str(file.resolve()), root=root, master=master, window=window, write=write))
+
+
+def _run(request: RunRequest) -> None:
+    from ..runner import run_pipeline
+
+    with _show_progress() as on_progress:
+        report = run_pipeline(request, on_progress)
+    if report.error:
+        err.print(report.error, style="red", markup=False)
+    out.print(render_text(report), markup=False)
+    raise typer.Exit(int(report.exit_code))
+
+
+@contextmanager
+def _show_progress() -> Iterator[Callable[[str, int, int, BatchReport | None], None]]:
+    """A bar per step on a terminal, a line per batch elsewhere. The percentage is of bytes: the end of the backlog is known at the start."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>5.1f} %"), TextColumn("{task.fields[rows]}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, disable=not err.is_terminal) as bars:
+        tasks: dict[str, int] = {}
+        rows: dict[str, int] = {}
+        if err.is_terminal:
+            tasks[""] = bars.add_task("starting Spark", total=None, rows="")
+
+        def on_progress(step: str, done: int, total: int, batch: BatchReport | None) -> None:
+            rows[step] = rows.get(step, 0) + (batch.counts.read if batch else 0)
+            percent = 100 * done / total if total else 100.0
+            if not err.is_terminal:
+                if batch:
+                    err.print(f"{step}: {percent:5.1f} %, batch {batch.batch_id}: {batch.counts.line}", markup=False)
+                return
+            if "" in tasks:
+                bars.remove_task(tasks.pop(""))
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=max(total, 1), rows="")
+            bars.update(tasks[step], total=max(total, 1), completed=done if total else 1, rows=f"{rows[step]:,} rows")
+
+        yield on_progress

@@ -1,0 +1,20 @@
+"""Builds every step of a pipeline over an empty folder: SQL, Python, rules and columns are checked by Spark, and nothing is read."""
+
+from pathlib import Path
+
+from ..spec import Paths, RunRequest, load_pipeline
+from .session import open_session
+from .settings import spark_settings
+from .step import build_step
+
+
+def build_without_data(file: Path, folder: Path) -> list[str]:
+    """Names of the steps that were built, in order; what building creates goes into `folder`. Raises SpecError and PreflightError."""
+    pipeline = load_pipeline(file)
+    landing = Path(folder) / "landing"
+    landing.mkdir(parents=True, exist_ok=True)
+    request = RunRequest(pipeline=str(file), root=str(folder))
+    with open_session(spark_settings(pipeline, 0)) as spark:
+        for step in pipeline.steps:
+            build_step(spark, pipeline, step, Paths.under(folder, pipeline.name), request, [], unreadable={}, path=str(landing))
+    return [step.name for step in pipeline.steps]
