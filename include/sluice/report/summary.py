@@ -37,7 +37,7 @@ class Verdict:
 
 def judge(report: RunReport) -> Verdict:
     """The verdict over a run; an unbalanced report is bad whatever its status says."""
-    if any(missing_rows(step.counts) for step in report.steps) or not all(step.counts.balanced for step in report.steps):
+    if not all(step.counts.balanced for step in report.steps):
         return Verdict("bad", "The rows do not add up: a row has no fate, or two. Keep the landing files and the checkpoint, and report a defect.")
     if report.status != "done":
         tones: dict[str, Tone] = {"nothing new": "idle", "out of time": "warn"}
@@ -61,7 +61,7 @@ def _describe_rules(report: RunReport) -> str:
     if not failed and not unknown:
         return "The one rule passed." if len(rules) == 1 else f"All {len(rules)} rules passed."
     parts = [f"{failed} of {len(rules)} rules failed"] if failed else []
-    parts += [f"{unknown} of {len(rules)} rules could not be evaluated"] if unknown else []
+    parts += [f"{unknown} could not be evaluated" if failed else f"{unknown} of {len(rules)} rules could not be evaluated"] if unknown else []
     return f"{' and '.join(parts)}{'; downstream is held back' if report.blocks else ''}."
 
 
@@ -75,12 +75,18 @@ def missing_rows(counts: Counts) -> int:
     return counts.malformed + counts.entered - sum(getattr(counts, fate) for fate in FATES)
 
 
+def _describe_gap(counts: Counts) -> str:
+    unread, unfated = counts.read - counts.malformed - counts.parsed, missing_rows(counts)
+    parts = [f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"] if unread else []
+    parts += [f"{format_count(abs(unfated))} rows {'without a fate' if unfated > 0 else 'with more than one fate'}"] if unfated else []
+    return ", ".join(parts)
+
+
 def balance_notes(counts: Counts) -> list[str]:
     """The sentences that go with a balance line: what is inside the fates, and what does not add up."""
     notes = []
     if not counts.balanced:
-        unread = counts.read - counts.malformed - counts.parsed
-        notes.append(f"DOES NOT BALANCE: {format_count(unread)} rows between read and parsed, {format_count(missing_rows(counts))} between entered and the fates.")
+        notes.append(f"DOES NOT BALANCE: {_describe_gap(counts)}.")
     if counts.malformed:
         notes.append(f"{format_count(counts.malformed)} malformed: no parser could read them; their text is kept in quarantine, copies count as duplicates.")
     if counts.late_merged:

@@ -56,11 +56,13 @@ def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
     yield "Tables"
     for role, place, version in list_tables(step):
         shown = "no commit" if version is None else f"version {version}"
-        yield f"  {role:<11} {shown:<12} {printable(place)}"
+        yield f"  {printable(role):<11} {shown:<12} {printable(place)}"
 
 
 def _render_balance(counts: Counts) -> Iterator[str]:
-    yield from textwrap.wrap(counts.line if counts.balanced else counts.line.replace(" = ", " != "), _WIDTH, subsequent_indent="  ")
+    line = counts.line if counts.balanced else counts.line.replace(" = ", " != ")
+    for part in line.split("; "):  # the transform's own line, where it changed the count
+        yield from textwrap.wrap(part, _WIDTH, subsequent_indent="  ")
     total = counts.malformed + counts.entered
     if total:
         yield ""
@@ -74,7 +76,7 @@ def _render_balance(counts: Counts) -> Iterator[str]:
 
 def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
     if not rules:
-        yield "Rules: none. Add `rules:` to the step in the pipeline's YAML to have its rows checked."
+        yield "Rules: none evaluated"
         return
     passed = sum(rule.outcome is Outcome.PASSED for rule in rules)
     yield f"Rules: {passed} of {len(rules)} passed"
@@ -95,12 +97,12 @@ def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
 
 
 def _render_batches(batches: list[BatchReport]) -> Iterator[str]:
-    yield f"{'batch':>8}{'read':>13}" + "".join(f"{fate:>13}" for fate in FATES) + f"{'files':>8}{'seconds':>10}"
+    yield f"{'batch':>8}{'read':>12}" + "".join(f"{fate:>13}" for fate in FATES) + f"{'files':>8}{'seconds':>10}"
     shown = batches if len(batches) <= _MAX_BATCHES else batches[:_MAX_BATCHES - 1]
     for batch in shown:
         fates = "".join(f"{format_count(getattr(batch.counts, fate)):>13}" for fate in FATES)
         mark = "  replayed" if batch.replayed else ""
-        yield f"{batch.batch_id:>8}{format_count(batch.counts.read):>13}{fates}{format_count(batch.files):>8}{batch.seconds:>10.2f}{mark}"
+        yield f"{batch.batch_id:>8}{format_count(batch.counts.read):>12}{fates}{format_count(batch.files):>8}{batch.seconds:>10.2f}{mark}"
     if len(batches) > len(shown):
         yield f"     ... and {len(batches) - len(shown)} more batches; the HTML report shows them all"
 
