@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from sluice.errors import UnbalancedReport
 from sluice.report import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
 
@@ -43,7 +42,7 @@ def test_law_1_every_row_has_exactly_one_fate_and_the_report_adds_up():
 @pytest.mark.parametrize("fate", ["written", "quarantined", "duplicate", "late"])
 @pytest.mark.parametrize("drift", [-1, 1])
 def test_law_1_a_row_with_no_fate_or_two_fails_the_run(fate, drift):
-    fields = dict(read=100, parsed=100, entered=100, written=70, quarantined=10, duplicate=10, late=10)
+    fields = {"read": 100, "parsed": 100, "entered": 100, "written": 70, "quarantined": 10, "duplicate": 10, "late": 10}
     wrong = Counts(**(fields | {fate: fields[fate] + drift}))
     with pytest.raises(UnbalancedReport, match="orders.orders"):
         make_report(make_step(wrong)).check()

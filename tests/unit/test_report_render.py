@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
 from sluice.errors import ExitCode
 from sluice.report import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport, render_html, render_text
 from sluice.report.units import format_bytes, format_percent, format_seconds, format_watermark, printable, quote_value

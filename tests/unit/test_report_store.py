@@ -7,7 +7,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-
 from sluice.errors import TerminalError
 from sluice.report import RunReport, latest_report, list_reports, read_report, report_path, store, write_report
 from sluice.report.model import Counts, StepReport

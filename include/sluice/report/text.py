@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
 from .summary import FATES, balance_notes, event_range, judge, list_tables, next_step, sort_rules
-from .units import (format_bytes, format_count, format_percent, format_seconds, format_time, format_watermark, from_millis, printable, quote_value)
+from .units import format_bytes, format_count, format_percent, format_seconds, format_time, format_watermark, from_millis, printable, quote_value
 
 _WIDTH = 100
 _BAR = 32

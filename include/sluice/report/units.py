@@ -28,12 +28,10 @@ def format_bytes(size: int) -> str:
     """`12.4 MB`, powers of 1000."""
     if size < 1000:
         return f"{size} B"
-    value = float(size)
-    for unit in ("kB", "MB", "GB", "TB", "PB"):
-        value /= 1000
-        if value < 999.95:
-            break
-    return f"{value:.1f} {unit}"
+    value, units = size / 1000, ["kB", "MB", "GB", "TB", "PB"]
+    while value >= 999.95 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.1f} {units[0]}"
 
 
 def format_seconds(seconds: float) -> str:
