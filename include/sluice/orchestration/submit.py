@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from airflow.exceptions import AirflowNotFoundException
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from ..backlog import files_in_window
 from ..errors import ExitCode, SluiceError
@@ -16,14 +16,20 @@ from ..streaming.settings import spark_settings
 from .pools import pipelines_folder
 from .tasks import BACKLOG_KEY
 
-COMPLETE = frozenset({ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.STOPPED_BY_RULE})
-"""Exit codes after which the report decides, in the task `gate`."""
+JUDGED_BY_GATE = frozenset({ExitCode.DONE, ExitCode.STOPPED_BY_RULE})
+"""Exit codes that leave a report, which decides in the task `gate`."""
 
 
 def conclude(exit_code: int, error: str) -> None:
-    """Turn an exit code into a task's fate: return, raise AirflowException (tried again) or AirflowFailException (not tried again)."""
-    if exit_code in COMPLETE:
+    """Turn an exit code into a task's fate.
+
+    Returns where the report decides; raises AirflowSkipException when nothing was new, AirflowException for what is tried again and
+    AirflowFailException for what is not.
+    """
+    if exit_code in JUDGED_BY_GATE:
         return
+    if exit_code == ExitCode.NOTHING_NEW:
+        raise AirflowSkipException("Spark found nothing new, so nothing downstream is woken.")
     if exit_code == ExitCode.TRANSIENT:
         raise AirflowException(f"The run ended for a reason that may pass: {error}")
     raise AirflowFailException(f"The run failed (exit code {exit_code}), and trying again would not help: {error}")
@@ -99,7 +105,7 @@ class RunPipelineOperator(SparkSubmitOperator):
         self.application_args = ["--request", request.model_dump_json(exclude_none=True)]
         self.conf = spark_settings(pipeline, request.backlog_bytes, master=request.master)
         self.conf.pop("spark.master", None)  # said by `--master`
-        if "spark.pyspark.python" not in self.conf:
+        if "spark.pyspark.python" not in self.conf and self._hook._connection["deploy_mode"] != "cluster":
             # Another Python than ours has other packages: rules would then fail on every row instead of raising.
             self.env_vars = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
         self._hook = self._get_hook()
@@ -112,7 +118,8 @@ class RunPipelineOperator(SparkSubmitOperator):
             report = None
         if report is not None and report.ended < started:
             report = None  # an earlier try wrote it
-        error = (report and report.error) or str(failure)
+        # Without a report the end of the driver's output is the best there is; the hook puts the whole command line before it.
+        error = (report and report.error) or str(failure).rpartition("Last spark-submit output:")[2].strip()
         process = self._hook._submit_sp
         if self._hook._connection["deploy_mode"] == "cluster" or process is None:
             if report is None:

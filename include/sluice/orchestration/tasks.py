@@ -4,7 +4,7 @@ import logging
 from datetime import datetime
 
 from airflow.sdk import Asset, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException
 
 from ..backlog import StepBacklog, measure_pipeline
 from ..errors import SluiceError
@@ -78,7 +78,7 @@ def summarize_report(report: RunReport) -> dict:
             "failed_rules": [rule.name for rule in report.failed_rules], "seconds_up": report.seconds_up, "core_seconds": report.core_seconds}
 
 
-def gate(pipeline_name: str, run_id: str) -> RunReport:
+def find_report(pipeline_name: str, run_id: str) -> RunReport:
     """The report of a run. Raises FileNotFoundError, with what to do, when there is none."""
     folder = Paths.under(None, pipeline_name).reports()
     try:
@@ -106,15 +106,13 @@ def probe_backlog(pipeline_file: str, ti) -> bool:
 def judge_report(pipeline_name: str, run_id: str, ti, outlet_events) -> None:
     """Body of the task `gate`: publish an asset event per step with its counts, or fail with the names of the rules that block."""
     try:
-        report = gate(pipeline_name, run_id)
+        report = find_report(pipeline_name, run_id)
     except (FileNotFoundError, SluiceError) as error:
         raise AirflowFailException(str(error)) from error
     ti.xcom_push(SUMMARY_KEY, summarize_report(report))
     log.info(report.counts.line)
     if report.blocks:
         raise AirflowFailException(explain_block(report))
-    if report.status == "nothing new":
-        raise AirflowSkipException("Spark found nothing new, so nothing downstream is woken.")
     about = {"pipeline": report.pipeline, "run_id": report.run_id, "kind": report.kind, "window": report.window, "status": report.status}
     for step in report.steps:
         outlet_events[Asset(name=asset_name(report.pipeline, step.name))].extra = about | {"counts": step.counts.model_dump(), "versions": step.versions}

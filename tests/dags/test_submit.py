@@ -1,0 +1,158 @@
+"""How a run is submitted, and what its exit code makes of the task. `spark-submit` is a script of the test that notes what it was given."""
+
+import json
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from sluice.errors import ExitCode
+from sluice.orchestration.dag import load_dags
+from sluice.orchestration.submit import choose_window
+from sluice.report.model import RunReport
+from sluice.report.store import write_report
+from sluice.spec import PROJECT, Paths, Window
+from sluice.streaming import settings
+from tests.airflow_service import FIRST_DAY, land_visits, write_pipeline
+
+SCRIPT = """#!{python}
+import json, os, sys
+json.dump({{"arguments": sys.argv[1:], "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON")}}, open({noted!r}, "w"))
+print("the driver says hello")
+sys.exit({code})
+"""
+
+
+class TaskInstance:
+    """The part of a task instance the operator uses: what the probe left in XCom."""
+
+    def xcom_pull(self, task_ids, key):
+        return {"bytes": 1234}
+
+
+@pytest.fixture
+def submit(pipelines, monkeypatch):
+    """submit(code, dag_id, **context) runs the task `run` with a spark-submit that exits with `code`, and returns what it was given."""
+    write_pipeline(pipelines, "visits")
+    monkeypatch.setattr(settings, "jar_paths", lambda *sets: [])
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')
+    monkeypatch.setenv("PATH", f"{pipelines}{os.pathsep}{os.environ['PATH']}")
+
+    def run(code=0, dag_id="visits", **context):
+        script, noted = pipelines / "spark-submit", pipelines / "noted.json"
+        script.write_text(SCRIPT.format(python=sys.executable, noted=str(noted), code=code))
+        script.chmod(0o755)
+        try:
+            load_dags()[0][dag_id].get_task("run").execute({"run_id": "manual__1", "ti": TaskInstance()} | context)
+        finally:
+            run.given = json.loads(noted.read_text()) if noted.exists() else None
+        return run.given
+
+    return run
+
+
+def request_of(given):
+    """The RunRequest among the arguments of a noted submission."""
+    arguments = given["arguments"]
+    return json.loads(arguments[arguments.index("--request") + 1])
+
+
+@pytest.mark.parametrize("code", [ExitCode.DONE, ExitCode.STOPPED_BY_RULE])
+def test_a_run_that_left_a_report_goes_on_to_the_gate(submit, code):
+    submit(code)
+
+
+def test_a_run_that_found_nothing_new_is_skipped(submit):
+    with pytest.raises(AirflowSkipException):
+        submit(ExitCode.NOTHING_NEW)
+
+
+def test_a_transient_failure_is_tried_again(submit):
+    with pytest.raises(AirflowException) as failure:
+        submit(ExitCode.TRANSIENT)
+    assert not isinstance(failure.value, AirflowFailException | AirflowSkipException)
+
+
+@pytest.mark.parametrize("code", [ExitCode.TERMINAL, 1, 137])
+def test_any_other_failure_is_not_tried_again(submit, code):
+    with pytest.raises(AirflowFailException, match="the driver says hello"):
+        submit(code)
+
+
+def test_a_failure_says_what_the_report_says(submit, pipelines):
+    now = datetime.now(UTC) + timedelta(minutes=1)
+    report = RunReport(pipeline="visits", run_id="manual__1", started=now, ended=now, status="failed", exit_code=6, error="the schema changed")
+    write_report(report, Paths.under(None, "visits").reports())
+    with pytest.raises(AirflowFailException, match="the schema changed"):
+        submit(ExitCode.TERMINAL)
+
+
+def test_a_report_of_an_earlier_try_is_not_quoted(submit):
+    then = datetime.now(UTC) - timedelta(hours=1)
+    report = RunReport(pipeline="visits", run_id="manual__1", started=then, ended=then, status="failed", exit_code=5, error="an old story")
+    write_report(report, Paths.under(None, "visits").reports())
+    with pytest.raises(AirflowFailException, match="the driver says hello"):
+        submit(ExitCode.TERMINAL)
+
+
+def test_a_missing_connection_is_an_error_and_nothing_is_submitted(submit, monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
+    with pytest.raises(AirflowFailException, match="airflow connections add spark_default"):
+        submit()
+    assert submit.given is None
+
+
+def test_a_missing_jar_is_an_error_and_nothing_is_submitted(submit, monkeypatch):
+    from sluice.errors import PreflightError
+
+    def refuse(*sets):
+        raise PreflightError("jar missing", do="Run `sluice jars fetch core`")
+
+    monkeypatch.setattr(settings, "jar_paths", refuse)
+    with pytest.raises(AirflowFailException, match="sluice jars fetch core"):
+        submit()
+    assert submit.given is None
+
+
+def test_the_job_runs_where_the_connection_says_and_with_our_python(submit, pipelines):
+    given = submit()
+    arguments = given["arguments"]
+    assert arguments[arguments.index("--master") + 1] == "local[3]"
+    assert given["PYSPARK_PYTHON"] == sys.executable
+    assert str(PROJECT / "jobs" / "run_pipeline.py") in arguments
+    assert request_of(given) == {"pipeline": str(pipelines / "pipelines" / "visits.yaml"), "run_id": "manual__1", "write": "merge", "master": "local[3]",
+                                 "backlog_bytes": 1234}
+
+
+def test_the_settings_fit_the_backlog_the_probe_saw(submit, monkeypatch):
+    small = [a for a in submit()["arguments"] if a.startswith("spark.driver.extraJavaOptions=")]
+    monkeypatch.setattr(TaskInstance, "xcom_pull", lambda self, task_ids, key: {"bytes": 10**12})
+    large = [a for a in submit()["arguments"] if a.startswith("spark.driver.extraJavaOptions=")]
+    assert "TieredStopAtLevel=1" in small[0]
+    assert "TieredStopAtLevel=1" not in large[0]
+
+
+def test_a_backfill_asks_for_its_interval_and_measures_it(submit, pipelines):
+    land_visits(pipelines / "landing" / "visits", 1, range(10))
+    interval = {"data_interval_start": FIRST_DAY + timedelta(days=1), "data_interval_end": FIRST_DAY + timedelta(days=2)}
+
+    class DagRun:
+        run_type = "backfill"
+
+    asked = request_of(submit(0, "visits_backfill", dag_run=DagRun(), params={"from": None, "to": None, "write": "replace"}, **interval))
+    assert asked["window"] == {"start": "2026-01-02T00:00:00Z", "end": "2026-01-03T00:00:00Z"}
+    assert asked["write"] == "replace"
+    assert asked["backlog_bytes"] == (pipelines / "landing" / "visits" / "2026-01-02.json").stat().st_size
+
+
+def test_a_backfill_by_hand_takes_its_range_from_the_parameters():
+    window = choose_window("manual", (None, None), {"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00+02:00"})
+    assert window == Window(start=datetime(2026, 1, 1, tzinfo=UTC), end=datetime(2026, 1, 2, 22, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(("run_type", "params"), [("manual", {}), ("manual", {"from": "2026-01-01T00:00:00Z"}), ("backfill", {"to": "2026-01-01T00:00:00Z"}),
+                                                  ("manual", {"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"})])
+def test_half_a_range_or_an_empty_one_is_refused_with_what_to_write(run_type, params):
+    with pytest.raises(ValueError, match="--from-date|write `from` and `to`|is not before"):
+        choose_window(run_type, (FIRST_DAY, FIRST_DAY + timedelta(days=1)), params)
