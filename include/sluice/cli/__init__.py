@@ -1,6 +1,6 @@
 """The command line: `sluice <verb>`. Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 transient, 6 terminal."""
 
-# isort: skip_file  (`--help` lists the verbs in this order)
+# ruff: noqa: I001  (`--help` lists the verbs in this order)
 from .app import app
 from .inspect import list_pipelines, plan, report, validate
 from .run import backfill, run

@@ -27,7 +27,7 @@ def format_duration(value: timedelta) -> str:
     seconds = value.total_seconds()
     unit = next((u for u, s in reversed(_SECONDS.items()) if seconds and seconds % s == 0), "second")
     count = seconds / _SECONDS[unit]
-    return f"{count:g} {unit}{'' if count == 1 else 's'}"
+    return f"{count:.15g} {unit}{'' if count == 1 else 's'}"
 
 
 def parse_size(value: object) -> int:

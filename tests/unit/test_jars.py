@@ -1,0 +1,122 @@
+"""Jars are exactly the locked ones, or none."""
+
+import hashlib
+import json
+import re
+import subprocess
+
+import pytest
+from sluice.errors import PreflightError
+from sluice.setup import ivy, jars
+from sluice.setup.cache import cache_folder, class_archive_path
+from sluice.setup.jars import LOCK, Jar, fetch_jars, jar_paths, jar_sets, locked_jars
+
+CONTENT = b"a jar, as far as anyone can tell"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache folder and a lock of one small jar, whose download writes CONTENT and is counted."""
+    monkeypatch.setenv("SLUICE_CACHE", str(tmp_path))
+    jar = Jar("core", "com.example:thing:1.0", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+    monkeypatch.setattr(jars, "_read_lock", lambda: {"core": (jar,)})
+    downloads = []
+
+    def download(coordinates, folder):
+        downloads.append(coordinates)
+        (folder / "thing-1.0.jar").write_bytes(CONTENT)
+
+    monkeypatch.setattr(jars, "download", download)
+    return tmp_path / "jars", downloads
+
+
+def test_the_lock_names_every_jar_with_size_and_hash():
+    assert set(jar_sets()) == {"core", "avro", "kafka", "s3", "jdbc"}
+    for jar in locked_jars(*jar_sets()):
+        assert re.fullmatch(r"[\w.]+:[\w.-]+:[\w.]+", jar.coordinates)
+        assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256)
+        assert jar.size > 1000
+
+
+def test_the_lock_has_the_delta_that_was_seen_to_work():
+    assert [jar.name for jar in locked_jars("core")] == ["delta-spark_4.2_2.13-4.4.0.jar", "delta-storage-4.4.0.jar"]
+
+
+def test_the_lock_names_no_host():
+    assert "://" not in LOCK.read_text()
+
+
+def test_a_jar_that_is_missing_names_the_command_that_fetches_its_set(cache):
+    with pytest.raises(PreflightError, match=r"thing-1\.0\.jar was not fetched yet.*`sluice jars fetch core`"):
+        jar_paths("core")
+
+
+def test_a_set_that_does_not_exist_lists_those_that_do(cache):
+    with pytest.raises(PreflightError, match=r"no such set of jars \(got 'hive'\).*There are: core"):
+        jar_paths("hive")
+
+
+def test_a_second_fetch_touches_no_network(cache):
+    folder, downloads = cache
+    assert fetch_jars("core") == fetch_jars("core") == jar_paths("core") == [folder / "thing-1.0.jar"]
+    assert downloads == [["com.example:thing:1.0"]]
+
+
+def test_a_fetch_leaves_nothing_but_the_jars(cache):
+    folder, _ = cache
+    fetch_jars("core")
+    assert [path.name for path in folder.iterdir()] == ["thing-1.0.jar"]
+
+
+def test_a_changed_byte_in_a_download_is_refused_and_not_kept(cache, monkeypatch):
+    folder, _ = cache
+    monkeypatch.setattr(jars, "download", lambda _, target: (target / "thing-1.0.jar").write_bytes(b"A" + CONTENT[1:]))
+    with pytest.raises(PreflightError, match=r"thing-1\.0\.jar is not the file that jars\.lock\.json names: expected SHA-256"):
+        fetch_jars("core")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_changed_byte_in_the_cache_is_refused_by_the_next_fetch(cache):
+    folder, _ = cache
+    fetch_jars("core")
+    (folder / "thing-1.0.jar").write_bytes(CONTENT[:-1] + b"!")
+    with pytest.raises(PreflightError, match="Delete it and run `sluice jars fetch core`"):
+        fetch_jars("core")
+
+
+def test_a_jar_cut_short_is_refused_at_use(cache):
+    folder, _ = cache
+    fetch_jars("core")
+    (folder / "thing-1.0.jar").write_bytes(CONTENT[:-1])
+    with pytest.raises(PreflightError, match=f"expected {len(CONTENT)} bytes"):
+        jar_paths("core")
+
+
+def test_a_failed_download_says_why_and_what_a_mirror_needs(tmp_path, monkeypatch):
+    answer = subprocess.CompletedProcess([], 1, stdout=":: loading settings\n\t:: com.example#thing;1.0: not found\n", stderr="")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+    with pytest.raises(PreflightError, match=r"com\.example#thing;1\.0: not found.*SLUICE_IVY_SETTINGS"):
+        ivy.download(["com.example:thing:1.0"], tmp_path)
+
+
+def test_a_mirror_is_asked_through_the_users_own_settings(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setenv("SLUICE_IVY_SETTINGS", "mirror.xml")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command) or subprocess.CompletedProcess(command, 0, "", ""))
+    ivy.download(["com.example:thing:1.0"], tmp_path)
+    assert asked[0][asked[0].index("-settings") + 1] == "mirror.xml"
+    assert 'org="com.example" name="thing" rev="1.0" transitive="false"' in (tmp_path / "ivy.xml").read_text()
+
+
+def test_a_class_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLUICE_CACHE", str(tmp_path))
+    plain = class_archive_path()
+    assert plain.parent == cache_folder() / "archives"
+    assert class_archive_path("core") == plain != class_archive_path("core", "avro")
+    monkeypatch.setattr("sluice.setup.cache.java_version", lambda: "21.0.1")
+    assert class_archive_path() != plain
+
+
+def test_the_lock_is_written_once_per_jar():
+    names = [entry["jar"] for entries in json.loads(LOCK.read_text()).values() for entry in entries]
+    assert len(names) == len(set(names))
