@@ -20,6 +20,7 @@ from ..quality.rules import RowRule, row_result
 from ..report import BatchReport, Counts, Outcome, RuleResult
 from ..spec import Paths, RuleSpec, Step
 from . import quarantine
+from .classify import judge
 from .columns import RESCUED, SOURCE, TIME, col
 from .dedup import merge_condition, reduce_by_key
 from .survey import Survey, is_good, is_late, take_survey
@@ -90,7 +91,7 @@ class StepRun:
 
 
 def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
-    """Give every row of one classified batch its fate. Raises RuleStop or SourceError before anything is written."""
+    """Give every row of one batch its fate. Raises RuleStop or SourceError before anything is written."""
     started = time.monotonic()
     run.before_write()
     checkpoint = Checkpoint(f"{run.checkpoint}/spark")
@@ -110,14 +111,13 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
 def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, files: list[str]) -> BatchReport:
     """Count, then write. A batch out of a state store is read from memory: reading it twice would commit its state twice."""
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
-    frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if held else frame
-    survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden)
+    frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if held else judge(frame, run.step, run.business, run.rules)
     try:
+        survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden)
         report = _write(run, frame, batch, survey, 0 if held else watermark, files)
     finally:
-        for kept in (survey.refused, frame if held else None):
-            if kept is not None:
-                kept.unpersist()
+        if held:
+            frame.unpersist()
     run.tally(survey)
     return report
 
@@ -172,11 +172,10 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
     good = survey.good - late
     counts = Counts(read=survey.malformed + survey.parsed + len(lost_files), malformed=survey.malformed + len(lost_files), parsed=survey.parsed,
                     entered=survey.entered, late=late, late_merged=survey.late - late)
-    refused = survey.refused_rows + len(lost_files)
-    if refused:
+    if survey.refused or lost_files:
         run.before_write()
-        counts.quarantined = quarantine.write(run, frame.sparkSession, batch, survey, lost_files)
-        counts.duplicate = refused - counts.quarantined
+        counts.quarantined = quarantine.write(run, frame, batch, survey.refused, lost_files)
+        counts.duplicate = survey.refused + len(lost_files) - counts.quarantined
     if late and run.late == "keep":
         rows = frame.where(is_good() & is_late(watermark))
         behind = ((F.lit(watermark * 1000) - F.unix_micros(TIME)) / 1e6).alias("_late_by_seconds")

@@ -1,4 +1,4 @@
-"""Gives every row its reasons to be refused, its event time and the verdict of every rule, in one pass.
+"""Gives every row its event time, its reasons to be refused and the verdict of every rule, as columns: one pass evaluates them.
 
 In: the transform's columns and `_raw`, `_defect`, `_rescued`, `_source`, `_stage`. Out: the same and `_event_time`, `_reasons`, `_checks`.
 """
@@ -46,29 +46,33 @@ def _time_column(step: Step, business: StructType) -> Column:
                     do="Cast it in the transform")
 
 
-def classify(frame: DataFrame, step: Step, business: StructType, rules: list[RowRule]) -> DataFrame:
-    """Add `_event_time`, `_reasons` and `_checks`; the watermark is declared on `_event_time`, which poison cannot move."""
+def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
+    """Add `_event_time`, the column of the watermark: a time that is missing or too far ahead reads as year 1 there, so that poison moves nothing."""
     time = _time_column(step, business)
+    if step.event_time is None:
+        return frame.withColumn(TIME, F.lit(_NO_TIME).cast("timestamp"))
+    horizon = F.current_timestamp() + F.expr(f"INTERVAL {int(step.event_time.max_future.total_seconds())} SECONDS")
+    trusted = F.when(F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED) & (time <= horizon), time)
+    return frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
+
+
+def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRule]) -> DataFrame:
+    """Add `_reasons` and `_checks`: why a row is refused, and what each rule says of it."""
     sound = F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED)
     reasons = [F.when(F.col(DEFECT).isNotNull(), F.lit(MALFORMED))]
     if step.dedup is not None and step.dedup.keys != "*":
-        key_columns(step, business)
         missing = F.lit(False)
-        for key in step.dedup.keys:
+        for key in key_columns(step, business):
             missing = missing | col(key).isNull()
         reasons.append(F.when(sound & missing, F.lit(NULL_KEY)))
+    if step.event_time is not None:
+        untimed = sound & (F.col(TIME) == F.lit(_NO_TIME).cast("timestamp"))
+        absent = _time_column(step, business).isNull()
+        reasons += [F.when(untimed, F.when(absent, F.lit(NULL_TIME)).when(col(step.event_time.column) != F.lit(_NO_TIME), F.lit(FUTURE_TIME)))]
     checks: list[Column] = []
     for number, rule in enumerate(rules):
         checks += [(sound & rule.evaluated).alias(f"e{number}"), (sound & rule.unexpected).alias(f"u{number}")]
-    frame = frame.withColumn("_time", time)
-    if step.event_time is not None:
-        horizon = F.current_timestamp() + F.expr(f"INTERVAL {int(step.event_time.max_future.total_seconds())} SECONDS")
-        future = F.col("_time") > horizon
-        reasons += [F.when(sound & F.col("_time").isNull(), F.lit(NULL_TIME)), F.when(sound & future, F.lit(FUTURE_TIME))]
-    else:
-        future = F.lit(False)
-    trusted = F.when(sound & F.col("_time").isNotNull() & ~future, F.col("_time"))
-    frame = frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
-    frame = frame.withColumn(CHECKS, F.struct(*checks) if checks else F.struct(F.lit(False).alias("e")))
-    reasons += [F.when(F.col(f"{CHECKS}.u{n}"), F.lit(rule.name)) for n, rule in enumerate(rules) if rule.spec.on_fail == "quarantine"]
-    return frame.withColumn(REASONS, F.array_compact(F.array(*reasons))).drop("_time")
+        if rule.spec.on_fail == "quarantine":
+            reasons.append(F.when(sound & rule.unexpected, F.lit(rule.name)))
+    frame = frame.withColumn(REASONS, F.array_compact(F.array(*reasons)))
+    return frame.withColumn(CHECKS, F.struct(*checks) if checks else F.struct(F.lit(False).alias("e")))

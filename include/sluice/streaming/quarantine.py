@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from ..spec import is_remote
 from .columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
-from .survey import Survey
 from .tables import append, insert_new, read_commit
 
 if TYPE_CHECKING:
     from .batch import StepRun
 
-SCHEMA = StructType.fromDDL(
-    "row STRING, raw BINARY, reasons ARRAY<STRING>, detail STRING, _event_time TIMESTAMP, _row_hash STRING,"
-    " _run_id STRING, _batch_id BIGINT, _source STRING, _ingested_at TIMESTAMP"
-)
+SCHEMA = StructType([
+    StructField("row", StringType()), StructField("raw", BinaryType()), StructField("reasons", ArrayType(StringType())), StructField("detail", StringType()),
+    StructField(TIME, TimestampType()), StructField("_row_hash", StringType()), StructField("_run_id", StringType()), StructField("_batch_id", LongType()),
+    StructField(SOURCE, StringType()), StructField("_ingested_at", TimestampType()),
+])
 
 
 def unreadable_among(run: "StepRun", paths: list[str]) -> dict[str, str]:
@@ -47,16 +47,19 @@ def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
-def write(run: "StepRun", spark: SparkSession, batch: int, survey: Survey, files: dict[str, str]) -> int:
-    """Write a batch's refused rows; a copy of one that is there already is not written again. Returns how many were new."""
-    parts = [_refused_rows(survey.refused, run.business)] if survey.refused is not None else []
-    parts += [_unreadable_rows(spark, files)] if files else []
+def write(run: "StepRun", frame: DataFrame, batch: int, refused: int, files: dict[str, str]) -> int:
+    """Write a batch's refused rows; a copy of one that is there already is not written again. Returns how many were new.
+
+    Args: refused: how many rows of the frame have reasons. files: unreadable ones and why.
+    """
+    parts = [_refused_rows(frame.where(F.size(REASONS) > 0), run.business)] if refused else []
+    parts += [_unreadable_rows(frame.sparkSession, files)] if files else []
     rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
     stamped = rows.withColumns({"_run_id": F.lit(run.run_ids[0]), "_batch_id": F.lit(batch).cast("bigint"), "_ingested_at": F.lit(datetime.now(UTC))})
     stamped = stamped.select(*SCHEMA.names)
     path, txn = run.paths.quarantine(run.step.name), run.transaction(batch)
     if run.step.dedup is None:
         append(path, stamped, txn)
-        return survey.refused_rows + len(files)
+        return refused + len(files)
     inserted = insert_new(path, stamped.dropDuplicates(["_row_hash"]), "t._row_hash = s._row_hash", txn)
-    return inserted if inserted is not None else read_commit(spark, path, txn.app_id, batch)["inserted"]
+    return inserted if inserted is not None else read_commit(frame.sparkSession, path, txn.app_id, batch)["inserted"]

@@ -15,6 +15,7 @@ from .layouts import Layout
 
 _TEXT_FORMATS = ("json", "csv", "text")
 _READER_ONLY = {"linesep", "compression", "modifiedafter", "modifiedbefore", "maxfileage", "latestfirst", "basepath"}
+_BLANK = " \t\r\n"
 _FOR_EVER = "36500d"  # Spark otherwise never reads a file much older than the newest one it has seen
 
 
@@ -62,7 +63,7 @@ def open_stream(spark: SparkSession, source: FileSource, layouts: dict[Layout, l
     else:
         frame = reader.schema(schema_ddl(source.columns)).format(source.format).load(location).select("*", *metadata)
         frame = frame.where(_readable(spark, without)).withColumns({RAW: F.lit(None).cast("string"), DEFECT: F.lit(None).cast("string"), RESCUED: F.lit(None).cast("string")})
-    visible = ~(F.col("_name").rlike(r"^[._]|\.tmp$|\._COPYING_$"))
+    visible = ~(F.col("_name").startswith("_") | F.col("_name").startswith(".") | F.col("_name").endswith(".tmp") | F.col("_name").endswith("._COPYING_"))
     return frame.where(visible).select(*[col(c) for c in source.columns], RAW, DEFECT, RESCUED, SOURCE)
 
 
@@ -70,11 +71,12 @@ def _parse_text(lines: DataFrame, source: FileSource, layouts: dict[Layout, list
     """Lines -> columns. Blank lines are no records; text that is not valid in its encoding is kept and marked."""
     if source.encoding.upper() not in ("UTF-8", "UTF8"):
         lines = lines.withColumn(RAW, F.decode(F.col(RAW).cast("binary"), source.encoding))
-    lines = lines.withColumn("_valid", F.is_valid_utf8(RAW)).withColumn(RAW, F.when(F.col("_valid"), F.ltrim(F.col(RAW), F.lit("\ufeff"))).otherwise(F.col(RAW)))
+    lines = lines.withColumn("_valid", F.is_valid_utf8(RAW))
     if source.format == "json" and source.multi_line:
-        elements = F.when(F.ltrim(F.col(RAW)).startswith("["), F.coalesce(F.from_json(RAW, "array<string>"), F.array(RAW))).otherwise(F.array(RAW))
+        lines = lines.withColumn(RAW, F.when(F.col("_valid"), F.ltrim(F.col(RAW), F.lit("\ufeff"))).otherwise(F.col(RAW)))  # by line, Hadoop does it
+        elements = F.when(F.btrim(F.col(RAW), F.lit(_BLANK)).startswith("["), F.coalesce(F.from_json(RAW, "array<string>"), F.array(RAW))).otherwise(F.array(RAW))
         lines = lines.withColumn(RAW, F.explode(F.when(F.col("_valid"), elements).otherwise(F.array(RAW))))
-    lines = lines.where(F.col(RAW).isNull() | ~F.col("_valid") | (F.trim(F.translate(RAW, "\t\r\n", "   ")) != ""))
+    lines = lines.where(F.col(RAW).isNull() | ~F.col("_valid") | (F.btrim(F.col(RAW), F.lit(_BLANK)) != ""))
     if source.format == "text":
         parsed = lines.withColumn("_parsed", F.struct(F.col(RAW).alias("value"), _null().alias(DEFECT), _null().alias(RESCUED)))
     elif source.format == "json":

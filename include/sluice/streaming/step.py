@@ -1,17 +1,17 @@
-"""Builds one step's stream, from files to classified rows, and the tables it writes to."""
+"""Builds one step's stream, from files to rows with an event time, and the tables it writes to."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
+from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from ..backlog import Checkpoint, LandedFile
 from ..checkpoint import open_manifest
 from ..quality.rules import compile_rules
 from ..report import BatchReport
-from ..spec import Paths, Pipeline, RunRequest, Step
+from ..spec import SYSTEM_COLUMNS, Paths, Pipeline, RunRequest, Step
 from . import quarantine
 from .batch import StepRun
-from .classify import classify, key_columns, require_columns
+from .classify import judge, key_columns, mark_time, require_columns
 from .columns import DEFECT, ENTERED, FILTERED, RESCUED, STAGE, TIME, col
 from .layouts import Layout, find_layouts
 from .source import open_stream
@@ -22,7 +22,7 @@ from .transform import apply_transform, business_columns
 
 def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths, request: RunRequest, files: list[LandedFile], *, unreadable: dict[str, str],
                path: str | None = None, pattern: str | None = None) -> tuple[DataFrame, StepRun, list[str]]:
-    """The classified stream of a step, the run's bookkeeping, and warnings for people.
+    """The stream of a step, the run's bookkeeping, and warnings for people.
 
     Args: files: what waits (and what an open batch holds). unreadable: files to leave out. path, pattern: for a backfill.
     Raises SpecError and PreflightError before anything is read or written.
@@ -36,11 +36,13 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
     rules, table_rules = compile_rules(step.rules, {f.name: f.dataType for f in business.fields})
     if request.window is not None and (step.source.file_date is None or request.write == "replace"):
         frame = _only_window(frame, step, request)
-    frame = classify(frame, step, business, rules)
+    frame = mark_time(frame, step, business)
     if step.dedup is not None and step.dedup.within != "forever":
         frame = frame.withWatermark(TIME, f"{int(step.dedup.within.total_seconds() * 1000)} milliseconds")
     keys = key_columns(step, business) if step.dedup else []
     if step.dedup is not None and step.dedup.memory == "state":
+        # The operator must see good rows only, so their verdict belongs into the stream; else it is left to the batch, which reads only what it needs.
+        frame = judge(frame, step, business, rules)
         frame = frame.where(is_good()).dropDuplicatesWithinWatermark(keys).unionByName(frame.where(~is_good()))
     checkpoint = paths.checkpoint(step.name, request.backfill)
     run = StepRun(step, paths, [request.run_id], open_manifest(checkpoint).generation, checkpoint, business, keys, rules, table_rules, set(pipeline.pii),
@@ -83,8 +85,8 @@ def _only_window(frame: DataFrame, step: Step, request: RunRequest) -> DataFrame
 
 
 def _ensure_tables(spark: SparkSession, run: StepRun, rescue: bool) -> None:
-    system = StructType.fromDDL(f"{RESCUED + ' STRING, ' if rescue else ''}_run_id STRING, _batch_id BIGINT, _source STRING")
-    columns = StructType([*run.business.fields, *system.fields, StructField("_ingested_at", TimestampType())])
+    rescued = [StructField(RESCUED, StringType())] if rescue else []
+    columns = StructType([*run.business.fields, *rescued, *(quarantine.SCHEMA[n] for n in SYSTEM_COLUMNS)])
     sink = run.step.sink
     ensure_table(spark, run.target, columns, sink.partition_by, sink.cluster_by, sink.properties)
     ensure_table(spark, run.paths.quarantine(run.step.name), quarantine.SCHEMA)

@@ -1,9 +1,11 @@
-"""The first pass over a batch: counts everything, and keeps the refused rows."""
+"""The first pass over a batch: counts everything, before anything is written.
+
+A plain aggregation, because `observe` evaluates its measures row by row without generated code (measured: 12-14 against 5 CPU-seconds on 295 000 rows).
+"""
 
 from dataclasses import dataclass, field
 
-from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ..quality.rules import RowRule
@@ -15,12 +17,12 @@ _SAMPLE_LENGTH = 80
 
 @dataclass(frozen=True)
 class Survey:
-    """What a batch holds. Times are epoch microseconds of the rows that may be written; `refused`: rows with reasons, persisted, None when there are none."""
+    """What a batch holds, in rows. Times are epoch microseconds of the rows that may be written."""
 
     malformed: int = 0
     parsed: int = 0
     entered: int = 0
-    refused_rows: int = 0
+    refused: int = 0
     late: int = 0
     good: int = 0
     rescued: int = 0
@@ -28,7 +30,6 @@ class Survey:
     newest: int | None = None
     rules: list[tuple[int, int, list[str]]] = field(default_factory=list)
     """(evaluated, unexpected, samples) of each row rule."""
-    refused: DataFrame | None = None
 
 
 def is_good() -> Column:
@@ -73,27 +74,24 @@ def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidde
     for number, rule in enumerate(rules):
         measures += [_count(F.col(f"{CHECKS}.e{number}")).alias(f"e{number}"), _count(F.col(f"{CHECKS}.u{number}")).alias(f"u{number}")]
         measures += _samples(number, rule, hidden)
-    observation = Observation()
-    refused = frame.observe(observation, *measures).where(F.size(REASONS) > 0).persist(StorageLevel.MEMORY_AND_DISK)
-    refused.count()
-    seen = observation.get
-    verdicts = [(seen[f"e{n}"], seen[f"u{n}"], _texts(seen.get(f"lo{n}"), seen.get(f"hi{n}"))) for n in range(len(rules))]
-    if not seen["refused"]:
-        refused.unpersist()
+    seen = frame.agg(*measures).first()
+    verdicts = [(seen[f"e{n}"], seen[f"u{n}"], _texts(seen, n)) for n in range(len(rules))]
     return Survey(
         malformed=seen["malformed"],
         parsed=seen["counted"] or seen["entered"] + seen["filtered"],
         entered=seen["entered"],
-        refused_rows=seen["refused"],
+        refused=seen["refused"],
         late=seen["late"],
         good=seen["good"],
         rescued=seen["rescued"],
         oldest=seen["oldest"],
         newest=seen["newest"],
         rules=verdicts,
-        refused=refused if seen["refused"] else None,
     )
 
 
-def _texts(low: str | None, high: str | None) -> list[str]:
-    return [] if low is None else [low] if low == high else [low, high]
+def _texts(seen: Row, number: int) -> list[str]:
+    """A rule's samples; none for a rule whose columns are hidden."""
+    if f"lo{number}" not in seen or seen[f"lo{number}"] is None:
+        return []
+    return sorted({seen[f"lo{number}"], seen[f"hi{number}"]})
