@@ -1,0 +1,234 @@
+"""The command line says what it found in one sentence, and its exit code means what the README says."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from sluice import runner
+from sluice.cli import app
+from sluice.errors import ExitCode
+from sluice.report import BatchReport, Counts, RunReport, StepReport, write_report
+from sluice.setup import jars
+from sluice.spec import Paths, Pipeline, load_pipeline
+from typer.testing import CliRunner
+
+YAML = """
+name: visits
+schedule: "30 minutes"
+steps:
+  - name: pages
+    source: {{path: {landing}, format: json, schema: {{id: bigint, at: timestamp}}}}
+    event_time: {{column: at}}
+    dedup: {{keys: [id], within: 2 days}}
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder of one pipeline, `visits`, over a landing folder with one file; the root is `root/`."""
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "landing" / "1.json").write_text('{"id": 1, "at": "2026-01-01T00:00:00Z"}\n')
+    (tmp_path / "pipelines" / "visits.yaml").write_text(YAML.format(landing=tmp_path / "landing"))
+    monkeypatch.setenv("SLUICE_PIPELINES", str(tmp_path / "pipelines"))
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / "root"))
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def call(*arguments: object):
+    """Run `sluice` and return what it printed and its exit code; an exception of ours would be raised here."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def make_report(status: str = "done", exit_code: ExitCode = ExitCode.DONE, error: str | None = None, run_id: str = "r1") -> RunReport:
+    """A report of 3 rows, 2 of them written."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    counts = Counts(read=3, parsed=3, entered=3, written=2, duplicate=1)
+    step = StepReport(name="pages", target="/t", quarantine="/q", counts=counts, batches=[BatchReport(batch_id=0, counts=counts)])
+    return RunReport(pipeline="visits", run_id=run_id, started=now, ended=now, status=status, exit_code=exit_code, error=error, steps=[step])
+
+
+def test_list_shows_schedule_and_the_last_balance(project):
+    assert "every 30 minutes" in call("list").stdout
+    assert "never" in call("list").stdout
+    write_report(make_report(), Paths.under(None, "visits").reports())
+    assert "3 read = 2 written + 0 quarantined + 1 duplicate + 0 late" in call("list").stdout
+
+
+def test_list_shows_the_others_when_one_file_is_broken(project):
+    (project / "pipelines" / "bad.yaml").write_text("name: bad\ncolour: red\n")
+    result = call("list")
+    assert "visits" in result.stdout
+    assert "colour: unknown field" in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+
+
+def test_validate_names_every_broken_file_and_checks_the_rest(project):
+    (project / "pipelines" / "bad.yaml").write_text("name: bad\nsteps: []\n")
+    (project / "pipelines" / "worse.yaml").write_text("[")
+    result = call("validate")
+    assert "ok  visits" in result.stdout
+    assert "bad.yaml: steps: List should have at least 1 item" in result.stderr
+    assert "worse.yaml: not readable as YAML" in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+    assert call("validate", "visits").exit_code == ExitCode.DONE
+
+
+def test_validate_names_a_transform_that_is_not_there(project):
+    file = project / "pipelines" / "visits.yaml"
+    file.write_text(file.read_text() + "    transform: visits.sql\n")
+    assert "visits.pages: transform visits.sql: no such file" in call("validate", "visits").stderr
+
+
+def test_plan_says_what_waits_without_starting_spark(project):
+    result = call("plan", "visits")
+    assert result.exit_code == 0
+    assert "visits.pages: would run Spark over 1 file(s), 40 bytes" in result.stdout
+    assert "checkpoint: none yet" in result.stdout
+
+
+def test_plan_exits_with_3_when_nothing_is_new(project):
+    (project / "landing" / "1.json").unlink()
+    result = call("plan", "visits")
+    assert "nothing to do, no JVM would start" in result.stdout
+    assert result.exit_code == ExitCode.NOTHING_NEW
+
+
+def test_a_landing_folder_that_is_not_there_is_one_red_sentence(project):
+    (project / "landing" / "1.json").unlink()
+    (project / "landing").rmdir()
+    result = call("plan", "visits")
+    assert "the landing folder does not exist" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+
+
+def test_a_name_that_is_not_there_lists_those_that_are(project):
+    result = call("run", "visit")
+    assert "no pipeline named 'visit'. There are: visits" in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+
+
+@pytest.mark.parametrize(("status", "code"), [
+    ("done", ExitCode.DONE), ("nothing new", ExitCode.NOTHING_NEW), ("stopped by a rule", ExitCode.STOPPED_BY_RULE), ("failed", ExitCode.TRANSIENT),
+    ("failed", ExitCode.TERMINAL),
+])
+def test_run_exits_with_the_reports_code_and_prints_the_report(project, monkeypatch, status, code):
+    error = "the broker is away" if status == "failed" else None
+    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: make_report(status, code, error))
+    result = call("run", "visits")
+    assert result.exit_code == code
+    assert status.upper() in result.stdout
+    assert ("the broker is away" in result.stderr) is (error is not None)
+
+
+def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):
+    def run_pipeline(request, on_progress):
+        on_progress("pages", 0, 200, None)
+        on_progress("pages", 50, 200, BatchReport(batch_id=0, counts=Counts(read=3, parsed=3, entered=3, written=3)))
+        return make_report()
+
+    monkeypatch.setattr(runner, "run_pipeline", run_pipeline)
+    assert "pages:  25.0 %, batch 0: 3 read = 3 written" in call("run", "visits").stderr
+
+
+def test_run_passes_root_master_and_a_file_outside_the_project(project, monkeypatch):
+    asked = []
+    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report())
+    file = project / "elsewhere.yaml"
+    file.write_text((project / "pipelines" / "visits.yaml").read_text())
+    call("run", "--spec", file, "--root", project / "other", "--master", "local[1]")
+    assert (asked[0].pipeline, asked[0].root, asked[0].master, asked[0].window) == (str(file), str(project / "other"), "local[1]", None)
+
+
+def test_backfill_asks_for_a_window_in_utc(project, monkeypatch):
+    asked = []
+    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report())
+    assert call("backfill", "visits", "--from", "2026-01-01", "--to", "2026-01-02T12:00:00", "--write", "replace").exit_code == 0
+    assert asked[0].window.start == datetime(2026, 1, 1, tzinfo=UTC)
+    assert asked[0].window.end == datetime(2026, 1, 2, 12, tzinfo=UTC)
+    assert asked[0].write == "replace"
+
+
+def test_backfill_refuses_an_empty_range(project):
+    result = call("backfill", "visits", "--from", "2026-01-02", "--to", "2026-01-01")
+    assert "the range is empty" in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+
+
+def test_report_shows_the_newest_run_or_the_one_that_is_named(project):
+    folder = Paths.under(None, "visits").reports()
+    for run_id in ("r1", "r2"):
+        write_report(make_report(run_id=run_id), folder)
+    assert "run r2" in call("report", "visits").stdout
+    assert "run r1" in call("report", "visits", "--run", "r1").stdout
+    path = Path(call("report", "visits", "--run", "r1", "--html").stdout.strip())
+    assert path.read_text().lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--run", "nope"]])
+def test_report_says_what_to_do_when_there_is_none(project, arguments):
+    result = call("report", "visits", *arguments)
+    assert "`sluice run visits` makes one" in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+
+
+def test_schema_is_the_json_schema_of_a_pipeline(project):
+    assert json.loads(call("schema").stdout) == Pipeline.model_json_schema()
+
+
+def test_infer_proposes_a_schema(project):
+    assert yaml.safe_load(call("infer", project / "landing").stdout) == {"schema": {"id": "bigint", "at": "timestamp"}}
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (["nowhere.json"], "no such file"), (["."], "the folder holds no file"), (["data.xyz"], "the file's name does not say its format"),
+])
+def test_infer_says_what_is_missing(project, monkeypatch, arguments, says):
+    empty = project / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    if arguments == ["data.xyz"]:
+        (empty / "data.xyz").write_text("1")
+    assert says in call("infer", *arguments).stderr
+
+
+@pytest.mark.parametrize("sample", [None, "landing"])
+def test_new_writes_a_pipeline_its_sql_and_a_test(project, monkeypatch, sample):
+    monkeypatch.setattr("sluice.cli.author.PROJECT", project)
+    result = call("new", "clicks", *(["--sample", project / sample] if sample else []))
+    assert result.exit_code == 0
+    pipeline = load_pipeline(project / "pipelines" / "clicks.yaml")
+    assert pipeline.steps[0].source.columns["id"] == ("bigint" if sample else "string")
+    assert "FROM source" in (project / "pipelines" / "clicks.sql").read_text()
+    compile((project / "tests" / "pipelines" / "test_clicks.py").read_text(), "test_clicks.py", "exec")
+    again = call("new", "clicks")
+    assert "the file is already there" in again.stderr
+    assert again.exit_code == ExitCode.TERMINAL
+
+
+def test_new_refuses_a_name_that_no_pipeline_can_have(project):
+    assert "not a pipeline name (got 'My-Clicks')" in call("new", "My-Clicks").stderr
+    assert [path.name for path in (project / "pipelines").iterdir()] == ["visits.yaml"]
+
+
+def test_jars_fetch_names_the_sets_there_are(project):
+    result = call("jars", "fetch", "hive")
+    assert "There are: core, avro, kafka, s3, jdbc" in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+
+
+def test_jars_fetch_shows_each_jar_and_keeps_it(project, monkeypatch):
+    content = b"a jar"
+    jar = jars.Jar("core", "com.example:thing:1.0", len(content), hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(jars, "_read_lock", lambda: {"core": (jar,)})
+    monkeypatch.setattr(jars, "download", lambda _, folder: (folder / "thing-1.0.jar").write_bytes(content))
+    monkeypatch.setenv("SLUICE_CACHE", str(project / "cache"))
+    assert "fetched thing-1.0.jar" in call("jars", "fetch", "core").stdout
+    assert "kept    thing-1.0.jar" in call("jars", "fetch", "core").stdout
