@@ -89,8 +89,7 @@ def _parse_text(lines: DataFrame, source: FileSource, layouts: dict[Layout, list
 
 def _readable(spark: SparkSession, without: Iterable[str]) -> Column:
     """False for rows of files that are left out; Spark then does not open them."""
-    uris = [_spark_uri(spark, path) for path in without]
-    return ~F.col(SOURCE).isin(*uris) if uris else F.lit(True)
+    return ~_among(spark, without) if without else F.lit(True)
 
 
 def _null() -> Column:
@@ -125,7 +124,7 @@ def _parse_csv(lines: DataFrame, source: FileSource, layouts: dict[Layout, list[
     kinds = list(layouts) if source.header and layouts else [plain]
     parsed, is_header = None, F.lit(False)
     for number, layout in enumerate(kinds):
-        here = F.col(SOURCE).isin(*[_spark_uri(lines.sparkSession, path) for path in layouts[layout]]) if number else F.lit(True)
+        here = _among(lines.sparkSession, layouts[layout]) if number else F.lit(True)
         lines = lines.withColumn(f"_row_{number}", F.when(here, _csv_row(source, layout)))
         fields = _csv_struct(source, layout, f"_row_{number}")
         parsed = F.when(here, fields).otherwise(parsed) if number else fields
@@ -151,7 +150,12 @@ def _csv_struct(source: FileSource, layout: Layout, row: str) -> Column:
     return F.struct(*fields, defect.alias(DEFECT), F.when(defect.isNull(), rescued).alias(RESCUED))
 
 
-def _spark_uri(spark: SparkSession, path: str) -> str:
-    """A path as `_metadata.file_path` writes it: Java's escaping, `file:///` for local files."""
+def _among(spark: SparkSession, paths: Iterable[str]) -> Column:
+    """True for rows of some files."""
+    return F.col(SOURCE).isin(*[uri for path in paths for uri in _spark_uris(spark, path)])
+
+
+def _spark_uris(spark: SparkSession, path: str) -> list[str]:
+    """A path as `_metadata.file_path` may write it: Java's escaping; a local file as `file:/x` or `file:///x`, depending on who listed it."""
     uri = spark._jvm.org.apache.hadoop.fs.Path(path).toUri().toString()
-    return uri if "://" in uri else "file://" + uri
+    return [uri] if "://" in uri else ["file:" + uri, "file://" + uri]

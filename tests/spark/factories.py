@@ -1,0 +1,81 @@
+"""Small pipelines in a temporary folder: write the YAML, land files, run, read the tables as multisets."""
+
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from pyspark.sql import Row, SparkSession
+
+from sluice.report import RunReport
+from sluice.runner import run_pipeline
+from sluice.spec import Paths, RunRequest
+
+
+@dataclass
+class Project:
+    """One pipeline `p` with one step `s`, its landing folder and its root. `source`, `step`, `pipeline`: entries of the YAML."""
+
+    spark: SparkSession
+    folder: Path
+    source: dict
+    step: dict = field(default_factory=lambda: {"sink": {"mode": "append"}})
+    pipeline: dict = field(default_factory=dict)
+    reports: list[RunReport] = field(default_factory=list)
+    landed: int = 0
+
+    def __post_init__(self) -> None:
+        self.landing.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def landing(self) -> Path:
+        return self.folder / "landing"
+
+    @property
+    def paths(self) -> Paths:
+        return Paths.under(self.folder / "root", "p")
+
+    def land(self, name: str, content: bytes | str) -> Path:
+        """Write one file; each is a second younger than the one before, so that Spark takes them in this order."""
+        path = self.landing / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        self.stamp(path)
+        return path
+
+    def stamp(self, path: Path) -> None:
+        self.landed += 1
+        moment = time.time() - 10_000 + self.landed
+        os.utime(path, (moment, moment))
+
+    def write(self) -> Path:
+        """Write the pipeline's YAML."""
+        source = {"path": str(self.landing), **self.source}
+        file = self.folder / "p.yaml"
+        file.write_text(yaml.safe_dump({"name": "p", "steps": [{"name": "s", "source": source, **self.step}], **self.pipeline}, sort_keys=False))
+        return file
+
+    def run(self) -> RunReport:
+        """Run once. Every report must balance, whatever happened."""
+        report = run_pipeline(RunRequest(pipeline=str(self.write()), root=str(self.folder / "root")))
+        report.check()
+        self.reports.append(report)
+        return report
+
+    def rows(self, *columns: str, source: str | None = None) -> Counter:
+        """The target as a multiset of tuples; of one file's rows when `source` names it."""
+        return Counter(tuple(row) for row in _of_file(self._table(self.paths.table("s")), source, *columns))
+
+    def quarantine(self, source: str | None = None) -> list[Row]:
+        """The quarantined rows; of one file when `source` names it."""
+        return _of_file(self._table(self.paths.quarantine("s")), source, "*")
+
+    def _table(self, path: str) -> object:
+        return self.spark.read.format("delta").load(path)
+
+
+def _of_file(frame: object, source: str | None, *columns: str) -> list[Row]:
+    frame = frame.where(frame["_source"].endswith("/" + source)) if source else frame
+    return frame.select(*columns).collect()
