@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -63,12 +63,16 @@ class AirflowService:
 
     def wait_for_dags(self, *dag_ids: str, timeout: float = 90) -> None:
         """Wait until the DAG processor has found these DAGs, and unpause them."""
-        deadline = time.monotonic() + timeout
-        while missing := set(dag_ids) - {dag["dag_id"] for dag in self.client.call("GET", "/dags?limit=100")["dags"]}:
-            assert time.monotonic() < deadline, f"Airflow did not find {sorted(missing)}; import errors: {self.client.call('GET', '/importErrors')}"
-            time.sleep(0.5)
+        self.wait_until(lambda: set(dag_ids) <= {dag["dag_id"] for dag in self.client.call("GET", "/dags?limit=100")["dags"]}, timeout)
         for dag_id in dag_ids:
             self.client.unpause(dag_id)
+
+    def wait_until(self, condition: Callable[[], bool], timeout: float = 90) -> None:
+        """Ask Airflow until a condition holds: it tells nobody when a DAG was found or a backfill is finished."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {timeout} s; import errors: {self.client.call('GET', '/importErrors')}"
+            time.sleep(0.5)
 
     def run(self, dag_id: str, run_id: str, **fields: object) -> str:
         """Trigger a DAG and wait for the end of the run; returns its state."""
@@ -109,13 +113,13 @@ def free_port() -> int:
 
 @contextmanager
 def start_service(folder: Path) -> Iterator[AirflowService]:
-    """Start Airflow over `folder` with a viewer beside the admin; the DAG processor looks for new pipelines every second."""
+    """Start Airflow over `folder` with a viewer beside the admin; the DAG processor looks for new pipelines every five seconds."""
     (folder / "pipelines").mkdir(parents=True, exist_ok=True)
     env = standalone_environment(folder / "root", free_port(), base=os.environ | {
         "SLUICE_PIPELINES": str(folder / "pipelines"),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "1",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
     })
     with start_standalone(folder / "root", int(env["AIRFLOW__API__PORT"]), env) as client:
         yield AirflowService(client, folder)

@@ -9,6 +9,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 from sluice.orchestration.dag import MARGIN, load_dags
 from sluice.spec import PIPELINES, PROJECT, find_pipelines
+
 from tests.airflow_service import write_pipeline
 
 SHIPPED = [path.stem for path in find_pipelines(PIPELINES)]

@@ -6,6 +6,7 @@ import pytest
 from sluice.report.model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
 from sluice.report.store import report_path, write_report
 from sluice.spec import Paths
+
 from tests.airflow_service import write_pipeline
 
 RUN_ID = "manual__2026-01-01T00:00:00+00:00"

@@ -14,6 +14,7 @@ from sluice.report.model import RunReport
 from sluice.report.store import write_report
 from sluice.spec import PROJECT, Paths, Window
 from sluice.streaming import settings
+
 from tests.airflow_service import FIRST_DAY, land_visits, write_pipeline
 
 SCRIPT = """#!{python}

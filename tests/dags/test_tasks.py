@@ -10,6 +10,7 @@ from sluice.orchestration.tasks import describe_saving, judge_report, probe, pro
 from sluice.report.model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
 from sluice.report.store import write_report
 from sluice.spec import Paths
+
 from tests.airflow_service import land_visits, write_pipeline
 
 GOOD = Counts(read=10, parsed=10, entered=10, written=9, quarantined=1)

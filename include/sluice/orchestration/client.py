@@ -1,10 +1,12 @@
 """A client of Airflow's REST API, as small as the demo and the tests need it."""
 
 import json
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from http.client import HTTPResponse
 from pathlib import Path
 
 
@@ -28,18 +30,23 @@ class AirflowClient:
     def is_healthy(self) -> bool:
         """True when the database, the scheduler and the DAG processor all say so."""
         try:
-            health = json.loads(self._open("GET", "/api/v2/monitor/health", None, {}, 5))
+            with self._open("GET", "/api/v2/monitor/health", None, {}, 5) as answer:
+                health = json.load(answer)
         except (OSError, ValueError):
             return False
         return all((health.get(part) or {}).get("status") == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
 
     def call(self, method: str, path: str, body: object = None, timeout: float = 30) -> dict:
         """One request below `/api/v2`; returns the decoded answer. Raises urllib.error.HTTPError with Airflow's explanation."""
+        with self._open(method, f"/api/v2{path}", body, self._login(), timeout) as answer:
+            text = answer.read()
+        return json.loads(text) if text else {}
+
+    def _login(self) -> dict[str, str]:
         if self._token is None:
-            answer = self._open("POST", "/auth/token", {"username": self.username, "password": self.password}, {}, timeout)
-            self._token = json.loads(answer)["access_token"]
-        answer = self._open(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {self._token}"}, timeout)
-        return json.loads(answer) if answer else {}
+            with self._open("POST", "/auth/token", {"username": self.username, "password": self.password}, {}, 30) as answer:
+                self._token = json.load(answer)["access_token"]
+        return {"Authorization": f"Bearer {self._token}"}
 
     def trigger(self, dag_id: str, run_id: str | None = None, **fields: object) -> str:
         """Start a run of an unpaused DAG and return its run id. `fields`: `conf`, `logical_date`, ... as the API names them."""
@@ -52,10 +59,14 @@ class AirflowClient:
 
     def wait(self, dag_id: str, run_id: str, timeout: float = 300) -> str:
         """Wait until a run ends and return its state, `success` or `failed`. Raises TimeoutError after `timeout` seconds."""
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id, safe='')}/wait?interval=0.5"
-        self.call("GET", f"/dags/{dag_id}")
-        lines = self._open("GET", path, None, {"Authorization": f"Bearer {self._token}"}, timeout)
-        return json.loads(lines.strip().splitlines()[-1])["state"]
+        path = f"/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id, safe='')}/wait?interval=0.5"
+        deadline, state = time.monotonic() + timeout, "unknown"
+        with self._open("GET", f"/api/v2{path}", None, self._login(), timeout) as lines:
+            for line in lines:
+                state = json.loads(line)["state"] if line.strip() else state
+                if state not in ("success", "failed") and time.monotonic() > deadline:
+                    raise TimeoutError(f"run {run_id} of {dag_id} was still {state} after {timeout:.0f} s; its tasks: {self.task_states(dag_id, run_id)}")
+        return state
 
     def task_states(self, dag_id: str, run_id: str) -> dict[str, str]:
         """State of each task of a run."""
@@ -67,12 +78,11 @@ class AirflowClient:
         found = self.call("GET", f"/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id, safe='')}/taskInstances/{task_id}/logs/{attempt}?full_content=true")
         return "\n".join(f"{line.get('event', '')}" if isinstance(line, dict) else str(line) for line in found["content"])
 
-    def _open(self, method: str, path: str, body: object, headers: dict[str, str], timeout: float) -> str:
+    def _open(self, method: str, path: str, body: object, headers: dict[str, str], timeout: float) -> HTTPResponse:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"} | headers, method=method)  # noqa: S310 (http by construction)
         try:
-            with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
-                return answer.read().decode()
+            return urllib.request.urlopen(request, timeout=timeout)  # noqa: S310
         except urllib.error.HTTPError as error:
             error.msg = f"{error.msg}: {error.read().decode(errors='replace')[:500]}"
             raise

@@ -46,24 +46,23 @@ def create_pools(folder: str | Path | None = None) -> list[str]:
 
 
 def create_missing(session, names: Iterable[str]) -> None:
-    """Add the pools that are not there, within the caller's transaction."""
+    """Add the pools that are not there, within the caller's transaction and whoever else adds them at the same moment."""
     from airflow.models.pool import Pool
-    from sqlalchemy import select
-    from sqlalchemy.exc import IntegrityError
+    from sqlalchemy import insert, select
+    from sqlalchemy.dialects import postgresql, sqlite
 
-    for name in sorted(set(names)):
-        if session.scalar(select(Pool).where(Pool.pool == name)) is not None:
-            continue
-        try:
-            with session.begin_nested():
-                session.add(Pool(pool=name, slots=1, description=_DESCRIPTION, include_deferred=False))
-        except IntegrityError:
-            continue  # another scheduler was faster
+    dialect = session.get_bind().dialect.name
+    for name in sorted(set(names) - set(session.scalars(select(Pool.pool)))):
+        if dialect == "mysql":
+            statement = insert(Pool).prefix_with("IGNORE")
+        else:
+            statement = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[dialect](Pool).on_conflict_do_nothing()
+        session.execute(statement.values(pool=name, slots=1, description=_DESCRIPTION, include_deferred=False))
 
 
 @hookimpl
 def on_dag_run_running(dag_run, msg) -> None:
-    """Create the pools a starting run needs, in the scheduler's own transaction: a second one would wait for its lock on SQLite."""
+    """Create the pools a starting run needs, in the scheduler's own transaction and without a commit, which the scheduler forbids there."""
     from sqlalchemy import inspect
 
     session = inspect(dag_run).session

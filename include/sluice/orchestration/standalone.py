@@ -4,13 +4,14 @@
 """
 
 import argparse
+import base64
 import json
 import os
 import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,18 +21,24 @@ from ..errors import PreflightError
 from ..spec import PROJECT
 from .client import AirflowClient
 
-COMPONENTS = ("scheduler", "dag-processor", "api-server")
+# The log server would listen on every address of the machine; here the API server reads the log files itself.
+COMPONENTS = (("scheduler", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
+TRIGGERER = ("triggerer", "--skip-serve-logs")
 DEFAULT_CONNECTION = '{"conn_type": "spark", "host": "local[*]"}'
 
 
 def standalone_environment(root: str | Path, port: int, base: Mapping[str, str] | None = None) -> dict[str, str]:
     """Every environment variable of a standalone Airflow whose own files lie in `<root>/airflow`; `base` is the environment to start from.
 
-    The API server listens on 127.0.0.1 only: this set-up is for one person at one machine.
+    The API server listens on 127.0.0.1 only: this set-up is for one person at one machine. Keys and passwords are made at the first call, and kept:
+    processes that start together would otherwise each make their own.
     """
     base = dict(os.environ if base is None else base)
     home, url = Path(root).absolute() / "airflow", f"http://127.0.0.1:{port}"
     tools = Path(sys.executable).parent
+    users = base.get("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", "admin:admin")
+    keep_secrets(home / "passwords.json", [entry.split(":")[0] for entry in users.split(",")])
+    keys = keep_secrets(home / "keys.json", ["fernet", "jwt", "session"])
     path = [str(Path(__file__).resolve().parents[2]), *filter(None, base.get("PYTHONPATH", "").split(os.pathsep))]
     return base | {
         "PATH": f"{tools}{os.pathsep}{base.get('PATH', os.defpath)}",
@@ -45,20 +52,23 @@ def standalone_environment(root: str | Path, port: int, base: Mapping[str, str] 
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": base.get("AIRFLOW__CORE__PARALLELISM", "2"),
         "AIRFLOW__CORE__AUTH_MANAGER": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": base.get("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", "admin:admin"),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users,
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__CORE__FERNET_KEY": keys["fernet"],
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": url,
         "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API__SECRET_KEY": keys["session"],
+        "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt"] * 2,  # as long as its algorithm asks for
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
     }
 
 
 @contextmanager
-def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None = None, timeout: float = 120) -> Iterator[AirflowClient]:
+def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None = None, timeout: float = 300) -> Iterator[AirflowClient]:
     """Run a standalone Airflow for the length of the `with` block and end every process of it after.
 
     Yields a client that is logged in; `env` replaces `standalone_environment(root, port)`. Everything the processes print is in
@@ -119,13 +129,16 @@ def _tail(log: Path, lines: int = 20) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
 
 
-def write_password(path: Path, users: list[str]) -> None:
-    """Give each user a password once, readable by the owner of the file only."""
+def keep_secrets(path: Path, names: Iterable[str]) -> dict[str, str]:
+    """Give each name a random secret, once, in a JSON file only its owner can read, and return them all."""
     known = json.loads(path.read_text()) if path.exists() else {}
-    missing = {user: secrets.token_urlsafe(9) for user in users if user not in known}
+    missing = [name for name in names if name not in known]
     if missing:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        path.write_text(json.dumps(known | missing))
+        known |= {name: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode() for name in missing}
+        path.write_text(json.dumps(known))
+    return known
 
 
 def supervise(env: Mapping[str, str], triggerer: bool) -> int:
@@ -134,14 +147,11 @@ def supervise(env: Mapping[str, str], triggerer: bool) -> int:
 
     from .pools import create_pools
 
-    home = Path(env["AIRFLOW_HOME"])
-    users = [entry.split(":")[0] for entry in env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"].split(",")]
-    write_password(home / "passwords.json", users)
     initdb()
     create_pools()
     parent = os.getppid()
-    names = (*COMPONENTS, "triggerer") if triggerer else COMPONENTS
-    parts = {name: subprocess.Popen([sys.executable, "-m", "airflow", name], env=env) for name in names}
+    commands = (*COMPONENTS, TRIGGERER) if triggerer else COMPONENTS
+    parts = {command[0]: subprocess.Popen([sys.executable, "-m", "airflow", *command], env=env) for command in commands}
     try:
         while os.getppid() == parent:
             ended = [name for name, part in parts.items() if part.poll() is not None]
@@ -168,8 +178,6 @@ def main() -> int:
     if options.port is None:
         return supervise(os.environ, triggerer=False)
     env = standalone_environment(options.root, options.port)
-    Path(env["AIRFLOW_HOME"]).mkdir(parents=True, exist_ok=True)
-    write_password(Path(env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]), ["admin"])
     print(f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password {AirflowClient.read_password(env)}). Ctrl-C ends it.", flush=True)
     os.environ.update(env)
     return supervise(env, triggerer=True)
