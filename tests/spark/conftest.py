@@ -10,7 +10,6 @@ import pytest
 def spark(tmp_path_factory):
     """A small local session with Delta; ended with the test session."""
     from pyspark.sql import SparkSession
-
     from sluice.setup.jars import jar_paths
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

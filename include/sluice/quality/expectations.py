@@ -34,8 +34,7 @@ def import_in_background() -> threading.Thread:
 
 def _import() -> None:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    with _quiet():
-        importlib.import_module("great_expectations.expectations")
+    importlib.import_module("great_expectations.expectations")
 
 
 @contextmanager

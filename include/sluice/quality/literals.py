@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import types as T
 
@@ -141,12 +142,9 @@ def check_regex(args: Arguments, regex: object) -> str:
     """A regular expression that Java compiles. Raises SpecError with Java's own explanation."""
     if not isinstance(regex, str):
         raise args.refuse("a regular expression is a text", regex, "Write it in quotes")
-    from py4j.protocol import Py4JJavaError
-
-    session = SparkSession.active()
     try:
-        session.sparkContext._jvm.java.util.regex.Pattern.compile(regex)
-    except Py4JJavaError as error:
-        reason = str(error.java_exception.getDescription())
+        SparkSession.active().sparkContext._jvm.java.util.regex.Pattern.compile(regex)
+    except IllegalArgumentException as error:
+        reason = error.getMessage().splitlines()[0]
         raise args.refuse(f"not a regular expression that Java (and so Spark) can read: {reason}", regex, "Mend it") from None
     return regex
