@@ -1,18 +1,25 @@
 """One run, from lease to report."""
 
+import logging
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .backfill import Range, remove_checkpoint, select_range
-from .backlog import Checkpoint, LandedFile, StepBacklog, measure_pipeline, waiting_files
+from .backfill import remove_checkpoint, select_range
+from .backlog import measure_pipeline
 from .checkpoint import hold_lease
-from .errors import ExitCode, RuleStop, SluiceError, TerminalError, TransientError
-from .report import BatchReport, Counts, RunReport, StepReport, write_report
+from .errors import ExitCode, RuleStop, SluiceError, TerminalError
+from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
-from .spec import Paths, Pipeline, RunRequest, Step, load_pipeline
+from .spec import Paths, Pipeline, RunRequest, load_pipeline
+
+if TYPE_CHECKING:
+    from .streaming.execute import RunContext
+
+_log = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int, BatchReport | None], None]
 
@@ -33,6 +40,9 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
     except SluiceError as error:
         report.error, report.exit_code = str(error), error.exit_code
         report.status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
+    except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report, and is worth one more try)
+        _log.exception("run %s failed", request.run_id)
+        report.error, report.exit_code, report.status = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}", ExitCode.TRANSIENT, "failed"
     return _finish(report, paths)
 
 
@@ -46,12 +56,15 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
         if not any(b.must_run for b in backlog) and not any(r.files for r in ranges.values()):
             report.status, report.exit_code = "nothing new", ExitCode.NOTHING_NEW
             return
-        spark = _start_spark(stack, pipeline, request, report, backlog, ranges)
+        from .streaming.execute import run_step  # Spark is imported only now that something waits
+
+        waiting = sum(b.bytes for b in backlog) + sum(f.size for r in ranges.values() for f in r.files)
+        context = _start_spark(stack, pipeline, paths, request, report, waiting, deadline, on_progress)
         for step in pipeline.steps:
-            step_report = StepReport(name=step.name, target=paths.table(step.name, step.sink.table), quarantine=paths.quarantine(step.name),
-                                     warnings=next((b.warnings for b in backlog if b.step == step.name), []))
-            report.steps.append(step_report)
-            if not _run_step(spark, pipeline, step, paths, request, step_report, leases[step.name], deadline, ranges.get(step.name), on_progress):
+            warnings = next((b.warnings for b in backlog if b.step == step.name), [])
+            target, quarantine = paths.table(step.name, step.sink.table), paths.quarantine(step.name)
+            report.steps.append(StepReport(name=step.name, target=target, quarantine=quarantine, warnings=warnings))
+            if not run_step(context, step, report.steps[-1], leases[step.name], ranges.get(step.name)):
                 report.status = "out of time"
                 break
         if request.window and report.status == "done":
@@ -59,89 +72,22 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
     report.check()
 
 
-def _start_spark(stack: ExitStack, pipeline: Pipeline, request: RunRequest, report: RunReport, backlog: list[StepBacklog], ranges: dict[str, Range]) -> object:
+def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, waiting_bytes: int, deadline: float,
+                 on_progress: Progress) -> "RunContext":
     """Open the session with the settings that fit the backlog; Great Expectations is imported meanwhile where a rule needs it."""
     from .quality import import_in_background, is_table_level
+    from .streaming.execute import RunContext
     from .streaming.session import open_session
     from .streaming.settings import SMALL_BACKLOG, spark_settings
 
     began = time.monotonic()
-    waiting = sum(b.bytes for b in backlog) + sum(f.size for r in ranges.values() for f in r.files)
-    settings = spark_settings(pipeline, waiting, master=request.master)
+    settings = spark_settings(pipeline, waiting_bytes, master=request.master)
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
     spark = stack.enter_context(open_session(settings))
-    profile = "short run" if waiting < SMALL_BACKLOG else "long run"
+    profile = "short run" if waiting_bytes < SMALL_BACKLOG else "long run"
     report.spark = {"version": spark.version, "master": settings["spark.master"], "profile": profile, "start_seconds": f"{time.monotonic() - began:.1f}"}
-    return spark
-
-
-def _run_step(spark: object, pipeline: Pipeline, step: Step, paths: Paths, request: RunRequest, report: StepReport, check_lease: Callable[[], None],
-              deadline: float, chosen: Range | None, on_progress: Progress) -> bool:
-    """Drain one step; False when the time budget ended it before its backlog."""
-    from .streaming.drain import OutOfTime, UnreadableFile, drain
-    from .streaming.step import build_step, count_dropped_by_state
-
-    checkpoint = Checkpoint(paths.checkpoint(step.name, request.backfill) + "/spark")
-    report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
-    waiting = chosen.files if chosen else waiting_files(step.source, checkpoint)[0]
-    unreadable: dict[str, str] = {}
-    while True:
-        began = time.monotonic()
-        stream, run, warnings = build_step(spark, pipeline, step, paths, request, waiting, unreadable=unreadable,
-                                           path=chosen.path if chosen else None, pattern=chosen.pattern if chosen else None)
-        report.warnings += [w for w in warnings if w not in report.warnings]
-        _add_time(report, "prepare", began)
-        run.before_write, run.batches = check_lease, report.batches
-        run.written_batch = _watch(report, waiting, step, on_progress)
-        began = time.monotonic()
-        try:
-            count_dropped_by_state(run.batches, drain(stream, f"{run.checkpoint}/spark", run.process, deadline))
-            return True
-        except UnreadableFile as error:
-            if error.path in unreadable:
-                raise TransientError(error.why, where=error.path, do="Move the file out of the landing folder if it stays so") from None
-            unreadable[error.path] = error.why
-        except OutOfTime:
-            report.left_for_next_run = True
-            return False
-        finally:
-            _add_time(report, "drain", began)
-            _close_step(spark, run, report)
-
-
-def _add_time(report: StepReport, phase: str, began: float) -> None:
-    report.timings[phase] = round(report.timings.get(phase, 0.0) + time.monotonic() - began, 3)
-
-
-def _watch(report: StepReport, waiting: list[LandedFile], step: Step, on_progress: Progress) -> Callable:
-    """Count files and bytes as batches end, and tell whoever watches."""
-    sizes, total = {f.path: f.size for f in waiting}, sum(f.size for f in waiting)
-    on_progress(step.name, report.bytes_read, total, None)
-
-    def written(batch: BatchReport, files: list) -> None:
-        report.files_read += len(files)
-        report.bytes_read += sum(sizes.get(f.path, 0) for f in files)
-        on_progress(step.name, report.bytes_read, total, batch)
-
-    return written
-
-
-def _close_step(spark: object, run: object, report: StepReport) -> None:
-    """Judge the run's rows as a table, and note where everything stands now."""
-    from .streaming.tables import table_version
-
-    report.counts = sum((batch.counts for batch in report.batches), Counts())
-    table_stops = [result for result in run.stopped if result.level == "table"]
-    report.rules = run.rule_results() + table_stops
-    if report.batches and run.table_rules and not run.stopped:
-        began = time.monotonic()
-        report.rules += run.judge_run(spark)
-        _add_time(report, "table rules", began)
-    checkpoint = Checkpoint(f"{run.checkpoint}/spark")
-    report.offsets_after, report.watermark_after_ms = checkpoint.newest_commit, checkpoint.watermark_ms
-    found = {"target": table_version(run.target), "quarantine": table_version(report.quarantine), "late": table_version(run.paths.late(run.step.name))}
-    report.versions = {name: version for name, version in found.items() if version is not None}
+    return RunContext(spark, pipeline, paths, request, deadline, on_progress)
 
 
 def _finish(report: RunReport, paths: Paths) -> RunReport:

@@ -59,7 +59,7 @@ class Shop:
     def rows(self, spark, table: str = "paid", columns: tuple[str, ...] = ("order_id", "amount", "at")) -> Counter:
         """A table as a multiset."""
         path = self.root / "tables" / "orders" / table
-        return Counter(tuple(r) for r in spark.read.format("delta").load(str(path)).select(*columns).collect()) if path.exists() else Counter()
+        return Counter(tuple(tuple(v) if isinstance(v, list) else v for v in r) for r in spark.read.format("delta").load(str(path)).select(*columns).collect()) if path.exists() else Counter()
 
     def ids(self, spark, table: str = "paid") -> list[str]:
         """Sorted order ids of a table."""

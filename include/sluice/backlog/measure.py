@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from ..checkpoint import find_unreported
 from ..errors import SourceError
 from ..spec import FileSource, Paths, Pipeline, Step
 from .checkpoint import Checkpoint
@@ -44,10 +45,12 @@ def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[Land
 
 def measure_step(step: Step, paths: Paths, idle_run_every: timedelta) -> StepBacklog:
     """Measure one step. Raises SourceError when the landing folder is absent; anything else that cannot be read means "run"."""
-    checkpoint = Checkpoint(paths.checkpoint(step.name) + "/spark")
+    folder = paths.checkpoint(step.name)
+    checkpoint = Checkpoint(f"{folder}/spark")
     try:
         waiting, warnings = waiting_files(step.source, checkpoint)
         open_batch, last_run = checkpoint.open_batch is not None, checkpoint.last_run
+        unreported, _ = find_unreported(paths, step.name, folder, None, checkpoint.newest_commit)
     except SourceError:
         raise
     except Exception as error:  # noqa: BLE001 (law 8: a wrong "nothing new" loses data, a wrong "something new" costs cents)
@@ -57,6 +60,8 @@ def measure_step(step: Step, paths: Paths, idle_run_every: timedelta) -> StepBac
         reason = "a batch was planned and not finished"
     elif waiting:
         reason = f"{len(waiting)} file(s) are waiting"
+    elif unreported:
+        reason = f"run {unreported[0].run_id} died before its report"
     elif idle_for is not None and idle_for >= idle_run_every:
         reason = f"nothing is new, but the last run was {idle_for.days} days ago: state and windows need a run"
     else:

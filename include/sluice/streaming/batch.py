@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..backlog import Checkpoint, SeenFile
+from ..backlog import Checkpoint
+from ..checkpoint import Entry, note_batch
 from ..errors import RuleStop, SourceError
 from ..quality.expectations import validate_table
 from ..quality.rules import RowRule, row_result
@@ -25,6 +26,9 @@ from .columns import RESCUED, SOURCE, TIME, col
 from .dedup import merge_condition, reduce_by_key
 from .survey import Survey, is_good, is_late, take_survey
 from .tables import Transaction, append, insert_new, read_commit
+
+Verdict = tuple[int, int, list[str]]
+"""(rows evaluated, rows unexpected, samples) of one rule."""
 
 
 @dataclass
@@ -51,11 +55,13 @@ class StepRun:
     """Files no reader can read -> why; each becomes one quarantined record."""
     replace_where: str | None = None
     batches: list[BatchReport] = field(default_factory=list)
-    tallies: list[list] = field(default_factory=list)
-    stopped: list[RuleResult] = field(default_factory=list)
-    files_read: int = 0
-    bytes_read: int = 0
-    written_batch: Callable[[BatchReport, list[SeenFile]], None] = lambda report, files: None
+    tallies: dict[str, Verdict] = field(default_factory=dict)
+    table_results: list[RuleResult] = field(default_factory=list)
+    """Verdicts of table-level rules."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of the waiting files, by path."""
+    on_batch: Callable[[BatchReport, int], None] = lambda report, size: None
+    """Called with each finished batch and its bytes."""
 
     @property
     def target(self) -> str:
@@ -66,19 +72,26 @@ class StepRun:
         """The key under which a batch writes. The checkpoint's generation is part of it: a new checkpoint counts its batches from 0 again."""
         return Transaction(f"sluice/{self.paths.pipeline}/{self.step.name}/{self.generation}", batch, note or {})
 
-    def tally(self, survey: Survey) -> None:
-        """Add a batch's rule counts to the run's."""
-        self.tallies = self.tallies or [[0, 0, []] for _ in self.rules]
-        for total, (evaluated, unexpected, samples) in zip(self.tallies, survey.rules, strict=True):
-            total[0] += evaluated
-            total[1] += unexpected
-            total[2] = sorted({*total[2], *samples})
-            total[2] = total[2][:1] + total[2][-1:] if len(total[2]) > 2 else total[2]
+    def tally(self, verdicts: dict[str, Verdict]) -> None:
+        """Add a batch's rule counts to the run's; of the samples the first and the last are kept."""
+        for name, (evaluated, unexpected, samples) in verdicts.items():
+            before = self.tallies.get(name, (0, 0, []))
+            texts = sorted({*before[2], *samples})
+            self.tallies[name] = (before[0] + evaluated, before[1] + unexpected, texts[:1] + texts[1:][-1:])
+
+    def verdicts(self, survey: Survey) -> dict[str, Verdict]:
+        """A survey's rule counts, by the rule's name."""
+        return {rule.name: counts for rule, counts in zip(self.rules, survey.rules, strict=True)}
+
+    def carry_over(self, entry: Entry) -> None:
+        """Take a batch into this run's report that another run finished and did not live to report."""
+        self.run_ids.append(entry.run_id)
+        self.batches.append(entry.batch)
+        self.tally(entry.rules)
 
     def rule_results(self) -> list[RuleResult]:
         """The verdict of each row rule over the batches so far."""
-        tallies = self.tallies or [[0, 0, []] for _ in self.rules]
-        return [row_result(rule, evaluated, unexpected, samples) for rule, (evaluated, unexpected, samples) in zip(self.rules, tallies, strict=True)]
+        return [row_result(rule, *self.tallies.get(rule.name, (0, 0, []))) for rule in self.rules]
 
     def judge_run(self, spark: SparkSession) -> list[RuleResult]:
         """The verdict of each table-level rule on the rows this run wrote."""
@@ -98,17 +111,19 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     files = checkpoint.batch_files(batch)
     watermark = checkpoint.batch_watermark_ms(batch)
     stateful = run.step.dedup is not None and run.step.dedup.memory == "state"  # its frame must be read in any case, for the state
-    report = _replayed(run, frame, batch) if batch == run.open_batch and not stateful else None
-    if report is None:
-        report = _survey_and_write(run, frame, batch, watermark, [f.path for f in files])
+    done = _replayed(run, frame, batch) if batch == run.open_batch and not stateful else None
+    report, verdicts = done or _survey_and_write(run, frame, batch, watermark, [f.path for f in files])
     report.watermark_ms, report.files = watermark or None, len(files)
     report.seconds = round(time.monotonic() - started, 3)
     report.counts.check(f"{run.paths.pipeline}.{run.step.name} batch {batch}")
+    size = sum(run.sizes.get(f.path, 0) for f in files)
+    note_batch(run.checkpoint, Entry(run_id=run.run_ids[0], batch=report, rules=verdicts, bytes=size))
+    run.tally(verdicts)
     run.batches.append(report)
-    run.written_batch(report, files)
+    run.on_batch(report, size)
 
 
-def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, files: list[str]) -> BatchReport:
+def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, files: list[str]) -> tuple[BatchReport, dict[str, Verdict]]:
     """Count, then write. A batch out of a state store is read from memory: reading it twice would commit its state twice."""
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if held else judge(frame, run.step, run.business, run.rules)
@@ -118,19 +133,18 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
     finally:
         if held:
             frame.unpersist()
-    run.tally(survey)
-    return report
+    return report, run.verdicts(survey)
 
 
-def _replayed(run: StepRun, frame: DataFrame, batch: int) -> BatchReport | None:
+def _replayed(run: StepRun, frame: DataFrame, batch: int) -> tuple[BatchReport, dict[str, Verdict]] | None:
     """The report of a batch whose target commit survived a crash, from that commit; None when it has to be done (again)."""
     note = read_commit(frame.sparkSession, run.target, run.transaction(batch).app_id, batch)
     if note is None or "counts" not in note:
         return None
     run.run_ids.append(note["run_id"])
     counts = Counts(**{**note["counts"], "written": note["inserted"], "duplicate": note["counts"]["duplicate"] + note["good"] - note["inserted"]})
-    run.tally(Survey(rules=[(e, u, []) for e, u in note["rules"]]) if len(note["rules"]) == len(run.rules) else Survey(rules=[(0, 0, [])] * len(run.rules)))
-    return BatchReport(batch_id=batch, counts=counts, replayed=True, event_time_min=_moment(note["oldest"]), event_time_max=_moment(note["newest"]))
+    report = BatchReport(batch_id=batch, counts=counts, replayed=True, event_time_min=_moment(note["oldest"]), event_time_max=_moment(note["newest"]))
+    return report, note["rules"]
 
 
 def _moment(micros: int | None) -> datetime | None:
@@ -150,8 +164,8 @@ def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
         results += validate_table(rows, stops, run.hidden)
     failed = [result for result in results if result.outcome is not Outcome.PASSED]
     if failed:
-        run.stopped = failed
-        run.tally(survey)
+        run.table_results = [result for result in failed if result.level == "table"]
+        run.tally(run.verdicts(survey))
         names = ", ".join(f"{r.name} ({r.outcome})" for r in failed)
         raise RuleStop(f"stopped by {names}: nothing of this batch was written, and the checkpoint is where it was", where=f"{run.paths.pipeline}.{run.step.name}",
                        value=failed[0].samples or failed[0].message or None, do="Mend or remove the rows (or change the rule), then run again: the batch comes again as it is")
@@ -184,7 +198,7 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
         append(run.paths.late(run.step.name), stamped, run.transaction(batch))
     if good or run.replace_where:
         run.before_write()
-        note = {"run_id": run.run_ids[0], "counts": counts.model_dump(), "good": good, "rules": [r[:2] for r in survey.rules], "oldest": survey.oldest, "newest": survey.newest}
+        note = {"run_id": run.run_ids[0], "counts": counts.model_dump(), "good": good, "rules": run.verdicts(survey), "oldest": survey.oldest, "newest": survey.newest}
         counts.written = _write_target(run, frame, batch, survey, watermark, note)
         counts.duplicate += good - counts.written
     return BatchReport(batch_id=batch, counts=counts, event_time_min=_moment(survey.oldest), event_time_max=_moment(survey.newest))

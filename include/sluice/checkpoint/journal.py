@@ -1,0 +1,65 @@
+"""The batches a run finished, noted one by one beside the checkpoint, so that a run that dies before its report does not take their counts with it."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from ..report import BatchReport, read_report
+from ..spec import Paths, open_path
+
+
+class Entry(BaseModel):
+    """One finished batch: who did it, its counts, and (evaluated, unexpected, samples) of each row rule by name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    run_id: str
+    batch: BatchReport
+    rules: dict[str, tuple[int, int, list[str]]] = {}
+    bytes: int = 0
+
+
+def _folder(checkpoint: str) -> Path:
+    return open_path(checkpoint) / "journal"
+
+
+def note_batch(checkpoint: str, entry: Entry) -> None:
+    """Note a batch before Spark commits it; a replay of the batch notes it again, over the first note."""
+    folder = _folder(checkpoint)
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{entry.batch.batch_id}.tmp"
+    temporary.write_text(entry.model_dump_json())
+    temporary.rename(folder / f"{entry.batch.batch_id}.json")
+
+
+def read_journal(checkpoint: str) -> list[Entry]:
+    """Every note, by batch."""
+    folder = _folder(checkpoint)
+    if not folder.exists():
+        return []
+    notes = [Entry.model_validate_json(p.read_text()) for p in folder.iterdir() if p.suffix == ".json"]
+    return sorted(notes, key=lambda entry: entry.batch.batch_id)
+
+
+def find_unreported(paths: Paths, step: str, checkpoint: str, run_id: str | None, newest_commit: int | None) -> tuple[list[Entry], list[Entry]]:
+    """Split the notes of committed batches: those no report holds (a run died, or `run_id` itself ran before and its report will be replaced), and the rest."""
+    missing, reported = [], []
+    for entry in read_journal(checkpoint):
+        if newest_commit is None or entry.batch.batch_id > newest_commit:
+            continue  # the batch was not committed: it comes again, and is noted again
+        (missing if entry.run_id == run_id or not _is_reported(paths, step, entry) else reported).append(entry)
+    return missing, reported
+
+
+def _is_reported(paths: Paths, step: str, entry: Entry) -> bool:
+    try:
+        report = read_report(paths.reports(), entry.run_id)
+    except FileNotFoundError:
+        return False
+    return any(s.name == step and any(b.batch_id == entry.batch.batch_id for b in s.batches) for s in report.steps)
+
+
+def forget(checkpoint: str, entries: list[Entry]) -> None:
+    """Remove notes that a report holds."""
+    for entry in entries:
+        (_folder(checkpoint) / f"{entry.batch.batch_id}.json").unlink(missing_ok=True)

@@ -1,0 +1,120 @@
+"""Drains one step: build its stream, run it, build it again without a file nobody can read, judge the rows it wrote."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from ..backfill import Range
+from ..backlog import Checkpoint, LandedFile, waiting_files
+from ..checkpoint import find_unreported, forget
+from ..errors import TransientError
+from ..report import BatchReport, Counts, StepReport
+from ..spec import Paths, Pipeline, RunRequest, Step
+from .batch import StepRun
+from .drain import OutOfTime, UnreadableFile, drain
+from .step import build_step, count_dropped_by_state
+from .tables import table_version
+
+Progress = Callable[[str, int, int, BatchReport | None], None]
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What the steps of one run share. `deadline`: `time.monotonic()` after which no batch starts."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    paths: Paths
+    request: RunRequest
+    deadline: float
+    on_progress: Progress
+
+
+def run_step(context: RunContext, step: Step, report: StepReport, check_lease: Callable[[], None], chosen: Range | None = None) -> bool:
+    """Drain one step into its report; False when the time budget ended it before its backlog.
+
+    Args: check_lease: raises when this run may not write any more. chosen: the files of a backfill. Raises what building and draining raise.
+    """
+    checkpoint = Checkpoint(context.paths.checkpoint(step.name, context.request.backfill) + "/spark")
+    report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
+    waiting = chosen.files if chosen else waiting_files(step.source, checkpoint)[0]
+    unreadable: dict[str, str] = {}
+    run = None
+    while True:
+        began = time.monotonic()
+        stream, run = _build(context, step, report, waiting, unreadable, chosen, run)
+        run.before_write = check_lease
+        _carry_over(run, report, context.paths, checkpoint)
+        _add_time(report, "prepare", began)
+        began = time.monotonic()
+        try:
+            count_dropped_by_state(run.batches, drain(stream, f"{run.checkpoint}/spark", run.process, context.deadline))
+            _add_time(report, "drain", began)
+            _judge(context.spark, run, report)
+            return True
+        except UnreadableFile as error:
+            if error.path in unreadable:
+                raise TransientError(error.why, where=error.path, do="Move the file out of the landing folder if it stays so") from None
+            unreadable[error.path] = error.why
+        except OutOfTime:
+            report.left_for_next_run = True
+            return False
+        finally:
+            _close(run, report)
+
+
+def _build(context: RunContext, step: Step, report: StepReport, waiting: list[LandedFile], unreadable: dict[str, str], chosen: Range | None,
+           earlier: StepRun | None) -> tuple:
+    """The stream and its bookkeeping; a second try within the run goes on with what the first one counted."""
+    narrowed = {"path": chosen.path, "pattern": chosen.pattern} if chosen else {}
+    stream, run, warnings = build_step(context.spark, context.pipeline, step, context.paths, context.request, waiting, unreadable=unreadable, **narrowed)
+    report.warnings += [w for w in warnings if w not in report.warnings]
+    run.sizes, run.batches = {f.path: f.size for f in waiting}, report.batches
+    if earlier is not None:
+        run.tallies, run.run_ids = earlier.tallies, earlier.run_ids
+    total = sum(run.sizes.values())
+    context.on_progress(step.name, report.bytes_read, total, None)
+
+    def count(batch: BatchReport, size: int) -> None:
+        report.files_read += batch.files
+        report.bytes_read += size
+        context.on_progress(step.name, report.bytes_read, total, batch)
+
+    run.on_batch = count
+    return stream, run
+
+
+def _carry_over(run: StepRun, report: StepReport, paths: Paths, checkpoint: Checkpoint) -> None:
+    """Report what a run that died had finished; forget the notes that a report holds."""
+    if report.batches:
+        return  # a second try within this run: they are here already
+    missing, reported = find_unreported(paths, report.name, run.checkpoint, run.run_ids[0], checkpoint.newest_commit)
+    for entry in missing:
+        run.carry_over(entry)
+        report.files_read += entry.batch.files
+        report.bytes_read += entry.bytes
+    forget(run.checkpoint, reported)
+
+
+def _add_time(report: StepReport, phase: str, began: float) -> None:
+    report.timings[phase] = round(report.timings.get(phase, 0.0) + time.monotonic() - began, 3)
+
+
+def _judge(spark: SparkSession, run: StepRun, report: StepReport) -> None:
+    """Table-level rules, on all rows this run wrote."""
+    if report.batches and run.table_rules:
+        began = time.monotonic()
+        run.table_results = run.judge_run(spark)
+        _add_time(report, "table rules", began)
+
+
+def _close(run: StepRun, report: StepReport) -> None:
+    """Note the counts, the verdicts and where everything stands now."""
+    report.counts = sum((batch.counts for batch in report.batches), Counts())
+    report.rules = run.rule_results() + run.table_results
+    checkpoint = Checkpoint(f"{run.checkpoint}/spark")
+    report.offsets_after, report.watermark_after_ms = checkpoint.newest_commit, checkpoint.watermark_ms
+    found = {"target": table_version(run.target), "quarantine": table_version(report.quarantine), "late": table_version(run.paths.late(run.step.name))}
+    report.versions = {name: version for name, version in found.items() if version is not None}
