@@ -68,3 +68,7 @@ def on_dag_run_running(dag_run, msg) -> None:
     session = inspect(dag_run).session
     if session is not None:
         create_missing(session, {task.pool for task in dag_run.task_instances if task.pool.startswith(PREFIX)})
+
+
+if __name__ == "__main__":
+    print("Pools:", ", ".join(create_pools()) or "none")
