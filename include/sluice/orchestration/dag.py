@@ -59,7 +59,7 @@ def _common(pipeline: Pipeline) -> dict:
         "catchup": False,
         "auto_register": False,  # only what a DAG file puts into its globals is a DAG; broken_pipelines.py builds them and keeps none
         "max_active_runs": 1,
-        "default_args": {"owner": pipeline.owner},
+        "default_args": {"owner": pipeline.owner, "retry_delay": timedelta(seconds=30)},
     }
 
 

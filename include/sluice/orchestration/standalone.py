@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import psutil
 
@@ -24,6 +25,7 @@ from .client import AirflowClient
 # The log server would listen on every address of the machine; here the API server reads the log files itself.
 COMPONENTS = (("scheduler", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
 TRIGGERER = ("triggerer", "--skip-serve-logs")
+_MODULE = "sluice.orchestration.standalone"
 DEFAULT_CONNECTION = '{"conn_type": "spark", "host": "local[*]"}'
 
 
@@ -79,8 +81,7 @@ def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None 
     home.mkdir(parents=True, exist_ok=True)
     log = home / "standalone.log"
     with log.open("ab") as output:
-        process = subprocess.Popen([sys.executable, "-m", __name__], env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                                   start_new_session=True)
+        process = _start_supervisor(env, output)
     try:
         client = AirflowClient(env["AIRFLOW__API__BASE_URL"], env)
         deadline = time.monotonic() + timeout
@@ -91,6 +92,12 @@ def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None 
         yield client
     finally:
         end_session(process)
+
+
+def _start_supervisor(env: Mapping[str, str], output: IO | None, *options: str) -> subprocess.Popen:
+    """The process that runs `supervise`, leader of a session of its own: Ctrl-C reaches only us, and we end the session as a whole."""
+    return subprocess.Popen([sys.executable, "-m", _MODULE, *options], env=dict(env), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                            start_new_session=True)
 
 
 def end_session(process: subprocess.Popen, patience: float = 10) -> None:
@@ -160,8 +167,6 @@ def supervise(env: Mapping[str, str], triggerer: bool) -> int:
                 return 1
             time.sleep(1)
         return 0
-    except KeyboardInterrupt:
-        return 0
     finally:
         for part in parts.values():
             part.terminate()
@@ -174,13 +179,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Start Airflow with the project's DAGs.")
     parser.add_argument("--port", type=int, help="port of the web page")
     parser.add_argument("--root", default=os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice", help="folder of tables, checkpoints, reports and Airflow's files")
+    parser.add_argument("--triggerer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.port is None:
-        return supervise(os.environ, triggerer=False)
+        return supervise(os.environ, options.triggerer)
     env = standalone_environment(options.root, options.port)
     print(f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password {AirflowClient.read_password(env)}). Ctrl-C ends it.", flush=True)
-    os.environ.update(env)
-    return supervise(env, triggerer=True)
+    process = _start_supervisor(env, None, "--triggerer")
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        end_session(process)
 
 
 if __name__ == "__main__":
