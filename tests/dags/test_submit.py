@@ -2,7 +2,9 @@
 
 import json
 import os
+import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -157,3 +159,31 @@ def test_a_backfill_by_hand_takes_its_range_from_the_parameters():
 def test_half_a_range_or_an_empty_one_is_refused_with_what_to_write(run_type, params):
     with pytest.raises(ValueError, match="--from-date|write `from` and `to`|is not before"):
         choose_window(run_type, (FIRST_DAY, FIRST_DAY + timedelta(days=1)), params)
+
+
+def test_killing_the_task_ends_the_driver(submit, pipelines, monkeypatch):
+    """A pipe the driver holds open is what tells that it ran, and that it ended."""
+    reader, writer = os.pipe()
+    script = pipelines / "spark-submit"
+    script.write_text(f"#!{sys.executable}\nimport os, time\nos.write({writer}, b'up')\ntime.sleep(600)\n")
+    script.chmod(0o755)
+    operator = load_dags()[0]["visits"].get_task("run")
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: popen(*a, **k | {"pass_fds": (writer,)}))
+    ended = []
+
+    def execute():
+        try:
+            operator.execute({"run_id": "manual__1", "ti": TaskInstance()})
+        except AirflowFailException as failure:
+            ended.append(failure)
+
+    thread = threading.Thread(target=execute)
+    thread.start()
+    assert os.read(reader, 2) == b"up"
+    os.close(writer)
+    operator.on_kill()
+    assert os.read(reader, 1) == b"", "the driver still holds its end of the pipe"
+    thread.join(timeout=30)
+    os.close(reader)
+    assert "exit code -9" in str(ended[0])
