@@ -4,7 +4,6 @@
 
 PORT ?= 8080
 ROOT ?= .sluice
-SIZE ?= 20
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -47,10 +46,10 @@ ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables i
 	@LANDING="$(LANDING)" $(BIN)/python -m sluice.orchestration.standalone --port $(PORT) --root $(ROOT)
 
 bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
-	@$(BIN)/python -m pytest -q -s tests/benchmarks
+	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),3)
 
-crash: $(READY) ## Kill runs at SIZE points and compare the tables
-	@SLUICE_CRASH_SIZE=$(SIZE) $(BIN)/python -m pytest -q tests/crash
+crash: $(READY) ## Kill SIZE runs at random moments and compare the tables
+	@SLUICE_CRASH_SIZE=$(or $(SIZE),50) $(BIN)/python -m pytest -q -s tests/crash
 
 lint: $(INSTALLED) ## Check style and the direction of imports
 	@$(BIN)/ruff check .

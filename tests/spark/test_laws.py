@@ -4,7 +4,6 @@ import random
 import shutil
 
 import pytest
-
 from sluice.backlog import Checkpoint
 from sluice.errors import ExitCode
 from sluice.streaming import batch as batch_module
