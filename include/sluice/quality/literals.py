@@ -145,6 +145,6 @@ def check_regex(args: Arguments, regex: object) -> str:
     try:
         SparkSession.active().sparkContext._jvm.java.util.regex.Pattern.compile(regex)
     except IllegalArgumentException as error:
-        reason = error.getMessage().splitlines()[0]
+        reason = str(error).splitlines()[0]
         raise args.refuse(f"not a regular expression that Java (and so Spark) can read: {reason}", regex, "Mend it") from None
     return regex

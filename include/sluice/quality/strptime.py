@@ -26,6 +26,12 @@ _DIRECTIVES = {
 }
 """The groups of CPython's `_strptime`, one capture each; its `\\d` is any Unicode decimal digit."""
 
+_USUAL = {
+    "Y": "(?!0000)[0-9]{4}", "y": "[0-9]{2}", "m": "(?:0[1-9]|1[0-2])", "d": "(?:0[1-9]|1[0-9]|2[0-8])", "H": "(?:[01][0-9]|2[0-3])", "M": "[0-5][0-9]",
+    "S": "[0-5][0-9]", "f": "[0-9]{1,6}+", "z": "(?:[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]|(?-i:Z))",
+}
+"""What nearly every value looks like, and surely parses: full width, ASCII, a day that every month has."""
+
 
 class NotTranslatable(Exception):
     """Raised when a format has parts that Spark cannot be shown to read as Python does."""
@@ -36,8 +42,8 @@ def check_format(text: str) -> None:
     datetime.strptime(datetime.now(UTC).strftime(text), text)
 
 
-def translate_format(text: str) -> tuple[str, list[str]]:
-    """A strptime format as a Java regular expression and the directive of each capture. Raises NotTranslatable."""
+def translate_format(text: str, groups: dict[str, str]) -> tuple[str, list[str]]:
+    """A strptime format as a Java regular expression, and its directives in order. Raises NotTranslatable."""
     pattern, directives, rest = "", [], text
     while rest:
         char, rest = rest[0], rest[1:]
@@ -46,9 +52,9 @@ def translate_format(text: str) -> tuple[str, list[str]]:
             if char == "%":
                 pattern += "%"
                 continue
-            if char not in _DIRECTIVES or (char == "z" and rest):
+            if char not in groups or (char == "z" and rest):
                 raise NotTranslatable(f"%{char} at this place of {text!r}")
-            pattern += _DIRECTIVES[char]
+            pattern += groups[char]
             directives.append(char)
         elif char.isspace():
             rest = rest.lstrip()
@@ -73,27 +79,28 @@ def _digits() -> tuple[str, str]:
 
 def parses(column: Column, text: str) -> Column:
     """True where `datetime.strptime(value, text)` succeeds. Raises NotTranslatable."""
-    pattern, directives = translate_format(text)
-    source, ascii_ = _digits()
+    pattern, directives = translate_format(text, _DIRECTIVES)
+    usual, _ = translate_format(text, _USUAL)
 
-    def part(directive: str) -> Column:
-        raw = F.regexp_extract(column, pattern, directives.index(directive) + 1)
-        return F.trim(F.translate(raw, source, ascii_)).try_cast("int")
+    def text_of(directive: str) -> Column:
+        return F.regexp_extract(column, pattern, directives.index(directive) + 1)
 
-    checks = [column.rlike(pattern)]
+    def number_of(directive: str) -> Column:
+        found = text_of(directive)
+        return F.trim(F.when(found.rlike("^[ 0-9]*$"), found).otherwise(F.translate(found, *_digits()))).try_cast("int")
+
+    valid = column.rlike(pattern)
     if "S" in directives:
-        checks.append(part("S") <= 59)  # the pattern lets leap seconds in, datetime then refuses them
+        valid = valid & ~text_of("S").isin("60", "61")  # the pattern lets leap seconds in, datetime then refuses them
     if "z" in directives:
-        checks.append(F.coalesce(part("z"), F.lit(0)) <= 23)  # `Z` has no hours
+        valid = valid & (F.coalesce(number_of("z"), F.lit(0)) <= 23)  # `Z` has no hours
     if "Y" in directives:
-        checks.append(part("Y") >= 1)
+        valid = valid & F.when(text_of("Y").rlike("[1-9]"), True).otherwise(number_of("Y") > 0)
     if {"m", "d"} <= set(directives):
-        year = part("Y") if "Y" in directives else part("y") + 2000 if "y" in directives else F.lit(1900)
-        checks.append(part("d") <= _days(year, part("m")))
-    valid = checks[0]
-    for check in checks[1:]:
-        valid = valid & F.coalesce(check, F.lit(False))
-    return valid
+        year = number_of("Y") if "Y" in directives else number_of("y") + 2000 if "y" in directives else F.lit(1900)
+        day = number_of("d")
+        valid = valid & F.when(day <= 28, True).otherwise(day <= _days(year, number_of("m")))
+    return F.when(column.rlike(usual), True).otherwise(F.coalesce(valid, F.lit(False)))
 
 
 def _days(year: Column, month: Column) -> Column:
