@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from sluice.spec import PROJECT
 
-MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(?:work|root|home|Users|mnt|opt/(?!airflow\b))/?\w+")
+MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(?:work|root|home|Users|mnt)/\w+")
 HOSTS = re.compile(r"https?://(?!127\.0\.0\.1)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 HOSTS_FINE = re.compile(r"https?://(json-schema\.org|www\.w3\.org|([\w-]+\.)*apache\.org|github\.com|docs\.\w+|([\w-]+\.)?example\.(com|org|invalid))", re.IGNORECASE)
 REGISTRIES = re.compile("|".join(["py" + "pi.org", "pythonhosted" + ".org", "repo1" + ".maven", "maven" + ".org", "sona" + "type", "registry" + ".npmjs"]))

@@ -20,7 +20,7 @@ ALLOWED = {
     "checkpoint": _BASE | {"report"},
     "quality": _BASE | {"report"},
     "streaming.settings": _BASE | {"setup"},
-    "streaming": _BASE | {"backlog", "checkpoint", "quality", "report", "streaming.settings"},
+    "streaming": _BASE | {"backfill", "backlog", "checkpoint", "quality", "report", "streaming.settings"},
     "backfill": _BASE | {"backlog"},
     "runner": _BASE | {"backfill", "backlog", "checkpoint", "quality", "report", "streaming", "streaming.settings"},
     "cli": _BASE | {"backlog", "report", "setup", "runner", "streaming"},

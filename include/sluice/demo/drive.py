@@ -13,11 +13,11 @@ from typing import TypeVar
 from ..errors import SluiceError
 from ..report import RunReport, read_report
 from ..spec import PIPELINES, PROJECT, Paths
-from .orders import generate_days, land_day
+from .orders import ROWS, generate_days, land_day
 
 PIPELINE = "orders"
 SCHEDULE = "15 seconds"
-_PATIENCE = 240  # seconds for one run, and for Airflow to find the DAG
+_PATIENCE = 600  # seconds for one run, and for Airflow to find the DAG
 _ENDED = ("success", "failed")
 _Answer = TypeVar("_Answer")
 
@@ -31,7 +31,7 @@ class DrainedDay:
     said: str = ""
 
 
-def run_demo(root: Path, say: Callable[[str], None]) -> list[DrainedDay]:
+def run_demo(root: Path, say: Callable[[str], None], rows: int = ROWS) -> list[DrainedDay]:
     """Run the whole demo below a fresh folder: three days that Airflow drains, then an interval with nothing new."""
     from ..orchestration.standalone import standalone_environment, start_standalone
 
@@ -44,7 +44,7 @@ def run_demo(root: Path, say: Callable[[str], None]) -> list[DrainedDay]:
     with start_standalone(root, port, standalone_environment(root, port, base)) as airflow:
         _wait("Airflow to find the DAG", lambda: _has_dag(airflow))
         runs: list[DrainedDay] = []
-        for day, files in generate_days():
+        for day, files in generate_days(rows=rows):
             land_day(landing, day, files)
             say(f"Landed {day}: {len(files)} files, {sum(len(file.lines) for file in files):,} lines")
             if not runs:
