@@ -74,9 +74,11 @@ class AirflowClient:
         return {task["task_id"]: task["state"] for task in found["task_instances"]}
 
     def task_log(self, dag_id: str, run_id: str, task_id: str, attempt: int = 1) -> str:
-        """What a task printed, as text."""
-        found = self.call("GET", f"/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id, safe='')}/taskInstances/{task_id}/logs/{attempt}?full_content=true")
-        return "\n".join(f"{line.get('event', '')}" if isinstance(line, dict) else str(line) for line in found["content"])
+        """What a task printed, and what it raised, as text."""
+        run = urllib.parse.quote(run_id, safe="")
+        lines = self.call("GET", f"/dags/{dag_id}/dagRuns/{run}/taskInstances/{task_id}/logs/{attempt}?full_content=true")["content"]
+        raised = [error["exc_value"] for line in lines for error in line.get("error_detail") or []]
+        return "\n".join([line["event"] for line in lines] + raised)
 
     def _open(self, method: str, path: str, body: object, headers: dict[str, str], timeout: float) -> HTTPResponse:
         data = None if body is None else json.dumps(body).encode()

@@ -69,7 +69,7 @@ def explain_block(report: RunReport) -> str:
     rules = [describe_rule(rule) for rule in report.failed_rules if rule.on_fail == "stop" or rule.outcome is Outcome.ERROR]
     unbalanced = [f"step {step.name} does not balance: {step.counts.line}" for step in report.steps if not step.counts.balanced]
     reasons = rules + unbalanced or [report.error or report.status]
-    return f"{report.pipeline} blocks what is downstream: {'; '.join(reasons)}. The tab `Quality report` of this run shows the rows."
+    return f"{report.pipeline} blocks what is downstream: {'; '.join(reasons)}. See the tab `Quality report` of this run."
 
 
 def summarize_report(report: RunReport) -> dict:
