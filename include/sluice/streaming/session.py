@@ -1,5 +1,6 @@
 """Starts Spark with settings of ours and always stops it."""
 
+import logging
 import os
 import sys
 import warnings
@@ -8,6 +9,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 
 import pyspark
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from ..errors import PreflightError
@@ -31,6 +33,8 @@ def check_versions() -> None:
 def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     """A Spark session that is stopped at the end, whatever happens. Reuses one that spark-submit or a test already started."""
     check_versions()
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)  # they print a Java stack beside an error that we say in a sentence
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # The launcher is a JVM of its own that lives for half a second: no use compiling it for speed.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
