@@ -8,7 +8,6 @@ from pathlib import Path
 
 import yaml
 from pyspark.sql import Row, SparkSession
-
 from sluice.report import RunReport
 from sluice.runner import run_pipeline
 from sluice.spec import Paths, RunRequest

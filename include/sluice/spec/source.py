@@ -1,5 +1,6 @@
 """Where rows come from."""
 
+import codecs
 import re
 from typing import Literal
 
@@ -55,6 +56,15 @@ class FileSource(Spec):
         if len(set(lowered)) < len(lowered):
             raise ValueError("two columns differ only in case; Spark does not tell them apart")
         return columns
+
+    @field_validator("encoding")
+    @classmethod
+    def _check_encoding(cls, encoding: str) -> str:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise ValueError("no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another charset by its usual name") from None
+        return encoding
 
     @field_validator("options", mode="before")
     @classmethod

@@ -4,18 +4,20 @@ import re
 import time
 from collections.abc import Callable
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from ..backlog import normalize_uri
-from ..errors import SluiceError, SourceError, TransientError
+from ..errors import SourceError, TransientError
 from .transform import sql_message
 
-_CORRUPT = re.compile(
-    r"EOFException|ZipException|Unexpected end of|not in gzip format|incorrect (?:header|data) check|is not a Parquet file|bad block header|invalid block type"
-    r"|Invalid (?:code|stored|distance|literal|bit)|[Cc]orrupt|Malformed ORC|not a data file|Unknown frame descriptor|stream end|crc error|Not a valid|Truncated",
+_MAY_PASS = re.compile(
+    r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
+    r"|Broken pipe|SlowDown|Throttl|Service Unavailable|InternalError|[Ss]tatus code: 5",
 )
+"""What a reader says when the machine or the network failed, not the file."""
 _GONE = re.compile(r"FILE_NOT_EXIST|FileNotFoundException|does not exist")
 _FILE = re.compile(r"(?:while reading file|File|reading file:?)\s+((?:file|s3a|hdfs|abfss?|gs):[^\s]+?)[.,]?(?:\s|$)")
 
@@ -46,7 +48,7 @@ def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int]
             if time.monotonic() > deadline:
                 raise OutOfTime
             process(frame, batch)
-        except (SluiceError, OutOfTime, PySparkException) as error:
+        except Exception as error:  # some of the JVM's come as py4j's own error
             failures.append(error)
             raise
 
@@ -68,7 +70,7 @@ def _stop(query: StreamingQuery) -> None:
 
 def explain(error: Exception) -> Exception:
     """Turn a failure of Spark into one of ours: which file, is it worth another try, one sentence."""
-    if isinstance(error, SluiceError | OutOfTime):
+    if not isinstance(error, PySparkException | Py4JJavaError):
         return error
     text = str(error)
     causes = re.findall(r"(?:Caused by: |^)([\w.$]+(?:Exception|Error)[^\n]*)", text, re.MULTILINE)
@@ -77,13 +79,21 @@ def explain(error: Exception) -> Exception:
     if "CSV_HEADER" in text or "CSV header does not conform" in text:
         return SourceError("a CSV header does not match the schema", where=named[1] if named else "", value=cause[:200], do="Mend the header or the schema")
     if named and ("FAILED_READ_FILE" in text or _GONE.search(text)):
-        path = normalize_uri(named[1])
-        if _GONE.search(text) and "Permission denied" not in text:
-            return UnreadableFile(path, "the file was deleted between listing and reading")
-        if _CORRUPT.search(text):
-            return UnreadableFile(path, f"cannot be read: {cause[:200]}")
-        if "Permission denied" in text:
-            return SourceError("a file cannot be read", where=path, value="permission denied", do="Give the user that runs the pipeline read access")
-        if "TYPE_MISMATCH" in text or "SchemaColumnConvertNotSupported" in text or "CONVERT_DATA_TYPE" in text:
-            return SourceError("a file's column has another type than the schema says", where=path, value=cause[:200], do="Mend the schema, or move the file out of the landing folder")
+        return _explain_file(normalize_uri(named[1]), text, cause)
     return TransientError(f"Spark failed: {cause[:400]}", do="If it fails the same way again, `sluice report` and the task's log have the rest")
+
+
+def _explain_file(path: str, text: str, cause: str) -> Exception:
+    """What to make of a reader's failure on one file: leave the file out, or stop until a person or time has mended it."""
+    if "Permission denied" in text:
+        return SourceError("a file cannot be read", where=path, value="permission denied", do="Give the user that runs the pipeline read access")
+    if _GONE.search(text):
+        return UnreadableFile(path, "the file was deleted between listing and reading")
+    if re.search(r"TYPE_MISMATCH|SchemaColumnConvertNotSupported|CONVERT_DATA_TYPE|IncompatibleSchema|Cannot convert Avro|SchemaEvolution", text):
+        return SourceError("a file's column has another type than the schema says", where=path, value=cause[:200],
+                           do="Mend the schema, or move the file out of the landing folder")
+    if re.search(r"duplicate field", text):
+        return SourceError("a file has two columns whose names differ only in case", where=path, value=cause[:200], do="Move the file out of the landing folder")
+    if _MAY_PASS.search(cause):
+        return TransientError(f"a file could not be read this time: {cause[:300]}", where=path, do="Run again")
+    return UnreadableFile(path, f"cannot be read: {cause[:200]}")

@@ -1,25 +1,21 @@
-"""The header of each waiting CSV file: columns are matched by name, so a reordered, added or removed one moves no value into a neighbour's place."""
+"""The columns of each waiting file: matched by name, so that a reordered, added or removed one moves no value into a neighbour's place."""
 
-import bz2
-import csv
-import gzip
-import io
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import zstandard
-
 from ..backlog import LandedFile
-from ..spec import FileSource, open_path
+from ..errors import SourceError
+from ..spec import FileSource
+from .headers import UNREADABLE, read_csv_header, read_schema
 
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".zst": zstandard.open, ".zstd": zstandard.open}
-_HEADER_LIMIT = 1 << 20
+EMBEDDED = ("parquet", "orc", "avro")
+"""Formats whose files carry their schema."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The header of some files. `line`: as it stands in them; `columns`: schema column or None (unknown) for each field; `names`: the header's own."""
+    """The columns of some files. `line`: the CSV header (or the schema) as it stands in them; `names`: their own; `columns`: the schema's, None for an unknown one."""
 
     line: str
     names: tuple[str, ...]
@@ -27,19 +23,16 @@ class Layout:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Header fields the schema does not have."""
+        """Columns the schema does not have."""
         return tuple(n for n, c in zip(self.names, self.columns, strict=True) if c is None)
 
     def missing(self, schema: Iterable[str]) -> list[str]:
-        """Schema columns the header does not have; they read as NULL."""
+        """Schema columns the files do not have; they read as NULL."""
         return [c for c in schema if c not in self.columns]
 
 
-def match_header(line: str, source: FileSource) -> Layout:
-    """Match a header line with the schema: by name, else by name without regard to case; a name's second use is unknown."""
-    options = {k.lower(): v for k, v in source.options.items()}
-    reader = csv.reader(io.StringIO(line), delimiter=options.get("sep", options.get("delimiter", ",")), quotechar=options.get("quote", '"') or None)
-    names = tuple(name.strip() for name in next(reader, []))
+def match_names(line: str, names: tuple[str, ...], source: FileSource) -> Layout:
+    """Match a file's columns with the schema: by name, else by name without regard to case; a name's second use is unknown."""
     exact, folded = set(source.columns), {c.lower(): c for c in source.columns}
     found: list[str | None] = []
     for name in names:
@@ -48,27 +41,35 @@ def match_header(line: str, source: FileSource) -> Layout:
     return Layout(line, names, tuple(found))
 
 
-def read_header(path: str, encoding: str) -> str | None:
-    """The first line of a file, decompressed, without byte order mark; None when the file is empty or cannot be read (the stream will say why)."""
-    handle = open_path(path)
-    opener = _OPENERS.get(handle.suffix.lower())
+def _read_names(path: str, source: FileSource) -> tuple[str, tuple[str, ...]] | None:
     try:
-        with handle.open("rb") as raw:
-            stream = opener(raw, "rb") if opener else raw
-            text = io.TextIOWrapper(io.BufferedReader(stream) if opener else stream, encoding=encoding, errors="replace", newline=None)
-            line = text.readline(_HEADER_LIMIT).lstrip("\ufeff").rstrip("\n")
-    except (OSError, EOFError, zstandard.ZstdError):
-        return None
-    return line or None
+        return read_csv_header(path, source) if source.format == "csv" else read_schema(path, source.format)
+    except UNREADABLE:
+        return None  # empty, broken or gone: the stream says why
+
+
+def has_layouts(source: FileSource) -> bool:
+    """True where files say which columns they have."""
+    return source.format in EMBEDDED or (source.format == "csv" and source.header)
 
 
 def find_layouts(files: list[LandedFile], source: FileSource) -> dict[Layout, list[str]]:
-    """Group files by header: layout -> paths, the most frequent first. Files without a readable header are left out."""
+    """Group files by their columns: layout -> paths, the most frequent first; files that cannot be read are left out.
+
+    Raises SourceError for unknown columns under `unknown_fields: fail`, before a row is read.
+    """
+    if not has_layouts(source):
+        return {}
     with ThreadPoolExecutor(16) as pool:
-        lines = list(pool.map(lambda f: read_header(f.path, source.encoding), files))
-    groups: dict[str, list[str]] = {}
-    for landed, line in zip(files, lines, strict=True):
-        if line is not None:
-            groups.setdefault(line, []).append(landed.path)
+        headers = list(pool.map(lambda f: _read_names(f.path, source), files))
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for landed, header in zip(files, headers, strict=True):
+        if header is not None:
+            groups.setdefault(header, []).append(landed.path)
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    return {match_header(line, source): paths for line, paths in ordered}
+    layouts = {match_names(line, names, source): paths for (line, names), paths in ordered}
+    for layout, paths in layouts.items():
+        if layout.unknown and source.unknown_fields == "fail":
+            raise SourceError(f"{len(paths)} file(s) have columns the schema does not declare", where=paths[0], value=", ".join(layout.unknown),
+                              do="Declare them in `schema`, write `unknown_fields: rescue`, or move the files out of the landing folder")
+    return layouts

@@ -20,6 +20,9 @@ _FIXED = {
     # Each batch lists its own files again, by default in up to 10 000 tasks: 20 000 files cost 18 s instead of 1 s.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
+    # Decoding a declared encoding: every charset of Java, and a replacement character (which marks the row) instead of the end of the run.
+    "spark.sql.legacy.javaCharsets": "true",
+    "spark.sql.legacy.codingErrorAction": "true",
     # A trailing batch without rows would pay a whole batch to move the watermark; the next run with data moves it anyway.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",

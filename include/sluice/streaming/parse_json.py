@@ -1,0 +1,49 @@
+"""JSON text -> columns, with a defect for every record that is not one object of this schema."""
+
+import re
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ..spec import FileSource
+from .columns import DEFECT, RAW, RESCUED, col, quote
+from .ddl import beyond_range, schema_ddl
+
+
+def parse_json(lines: DataFrame, source: FileSource) -> DataFrame:
+    """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`.
+
+    One parse into the schema; a second, of the text in brackets, into names and texts: it finds what the first one passes over in silence, which is
+    text after the record, a field written twice, a number that only fits as Infinity, and fields nobody declared.
+    """
+    options = {**source.options, "mode": "PERMISSIVE"}
+    lines = lines.withColumn("_typed", F.from_json(RAW, schema_ddl(source.columns, corrupt=True), {**options, "columnNameOfCorruptRecord": DEFECT}))
+    lines = lines.withColumn("_objects", F.from_json(F.concat(F.lit("["), F.col(RAW), F.lit("\n]")), "array<map<string,string>>", options))
+    lines = lines.withColumn("_fields", F.get("_objects", F.lit(0)))
+    names = F.map_keys("_fields")
+    unknown = F.map_filter("_fields", lambda name, _: ~name.isin(*source.columns))
+    defect = F.coalesce(
+        F.when(F.col(f"_typed.{DEFECT}").isNotNull() | F.col("_typed").isNull(), F.lit("not a JSON record of this schema")),
+        F.when(F.coalesce(F.size("_objects"), F.lit(0)) != 1, F.lit("more than one JSON value")),
+        F.when(F.size(F.array_distinct(names)) < F.size(names), F.lit("a field is written twice")),
+        beyond_range(source, "_typed", _has_digits),
+    )
+    rescued = F.lit(None).cast("string")
+    if source.unknown_fields != "ignore":
+        rescued = F.when(defect.isNull() & (F.size(unknown) > 0), F.to_json(unknown))
+    fields = [F.col(f"_typed.{quote(c)}").alias(c) for c in source.columns]
+    return lines.withColumn("_parsed", F.struct(*fields, defect.alias(DEFECT), rescued.alias(RESCUED)))
+
+
+def _has_digits(name: str) -> Column:
+    """True where the record gives a field as a number: Spark writes it as Infinity in the map as well, so the text itself is asked."""
+    return F.col(RAW).rlike(f'"{re.escape(name)}"\\s*:\\s*-?[0-9]')
+
+
+def split_documents(text: str, valid: str) -> Column:
+    """The records of a whole file: the elements of an array, else the one document it is."""
+    is_array = F.btrim(F.col(text), F.lit(" \t\r\n")).startswith("[")
+    # In brackets once more: what stands after the array makes it two values, which are refused as one record.
+    arrays = F.from_json(F.concat(F.lit("["), F.col(text), F.lit("\n]")), "array<array<string>>")
+    elements = F.when(F.size(arrays) == 1, F.get(arrays, F.lit(0)))
+    return F.when(col(valid) & is_array, F.coalesce(elements, F.array(text))).otherwise(F.array(text))
