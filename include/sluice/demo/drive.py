@@ -18,6 +18,7 @@ from .orders import ROWS, generate_days, land_day
 PIPELINE = "orders"
 SCHEDULE = "15 seconds"
 _PATIENCE = 600  # seconds for one run, and for Airflow to find the DAG
+_POLL = 1  # second between two looks; each costs the API server some CPU that the run could use
 _ENDED = ("success", "failed")
 _Answer = TypeVar("_Answer")
 
@@ -94,13 +95,18 @@ def _has_dag(airflow: object) -> bool:
 
 
 def _wait(what: str, ask: Callable[[], _Answer]) -> _Answer:
-    """Ask until the answer is yes. Raises SluiceError after `_PATIENCE` seconds."""
-    deadline = time.monotonic() + _PATIENCE
-    while not (answer := ask()):
-        if time.monotonic() > deadline:
-            raise SluiceError(f"waited {_PATIENCE} seconds in vain for {what}", where="demo", do="Look at standalone.log in the demo's `airflow` folder")
-        time.sleep(0.5)
-    return answer
+    """Ask until the answer is yes; an Airflow too busy to answer is asked again. Raises SluiceError after `_PATIENCE` seconds."""
+    deadline, trouble = time.monotonic() + _PATIENCE, None
+    while time.monotonic() < deadline:
+        try:
+            if answer := ask():
+                return answer
+        except OSError as error:
+            if isinstance(error, urllib.error.HTTPError) and error.code < 500:
+                raise
+            trouble = str(error)
+        time.sleep(_POLL)
+    raise SluiceError(f"waited {_PATIENCE} seconds in vain for {what}", where="demo", value=trouble, do="Look at standalone.log in the demo's `airflow` folder")
 
 
 def _free_port() -> int:
