@@ -5,7 +5,6 @@ from collections import Counter
 from pathlib import Path
 
 import yaml
-
 from sluice.report import RunReport
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest

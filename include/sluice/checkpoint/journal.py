@@ -9,11 +9,14 @@ from ..spec import Paths, open_path
 
 
 class Entry(BaseModel):
-    """One finished batch: who did it, its counts, and (evaluated, unexpected, samples) of each row rule by name."""
+    """One finished batch: its counts, and (evaluated, unexpected, samples) of each row rule by name."""
 
     model_config = ConfigDict(extra="forbid")
 
     run_id: str
+    """The run whose report has to tell of it."""
+    written_by: str
+    """The run that wrote its rows; another one where that run died before its report."""
     batch: BatchReport
     rules: dict[str, tuple[int, int, list[str]]] = {}
     bytes: int = 0

@@ -85,7 +85,7 @@ class StepRun:
 
     def carry_over(self, entry: Entry) -> None:
         """Take a batch into this run's report that another run finished and did not live to report."""
-        self.run_ids.append(entry.run_id)
+        self.run_ids.append(entry.written_by)
         self.batches.append(entry.batch)
         self.tally(entry.rules)
 
@@ -117,7 +117,7 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     report.seconds = round(time.monotonic() - started, 3)
     report.counts.check(f"{run.paths.pipeline}.{run.step.name} batch {batch}")
     size = sum(run.sizes.get(f.path, 0) for f in files)
-    note_batch(run.checkpoint, Entry(run_id=run.run_ids[0], batch=report, rules=verdicts, bytes=size))
+    note_batch(run.checkpoint, Entry(run_id=run.run_ids[0], written_by=run.run_ids[-1] if report.replayed else run.run_ids[0], batch=report, rules=verdicts, bytes=size))
     run.tally(verdicts)
     run.batches.append(report)
     run.on_batch(report, size)
@@ -171,11 +171,11 @@ def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
                        value=failed[0].samples or failed[0].message or None, do="Mend or remove the rows (or change the rule), then run again: the batch comes again as it is")
 
 
-def _stamp(run: StepRun, rows: DataFrame, batch: int) -> DataFrame:
-    """The columns of the target: the user's, `_rescued` where it is kept, and where the row came from."""
+def _stamp(run: StepRun, rows: DataFrame, batch: int, *more: str) -> DataFrame:
+    """The columns of the target: the user's, `_rescued` where it is kept, where the row came from, and `more`."""
     kept = [RESCUED] if run.step.source.unknown_fields == "rescue" else []
     system = [F.lit(run.run_ids[0]).alias("_run_id"), F.lit(batch).cast("bigint").alias("_batch_id"), F.col(SOURCE), F.lit(datetime.now(UTC)).alias("_ingested_at")]
-    return rows.select(*[col(c) for c in run.business.names], *kept, *system)
+    return rows.select(*[col(c) for c in run.business.names], *kept, *system, *more)
 
 
 def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark: int, paths: list[str]) -> BatchReport:
@@ -192,8 +192,8 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
         counts.duplicate = survey.refused + len(lost_files) - counts.quarantined
     if late and run.late == "keep":
         rows = frame.where(is_good() & is_late(watermark))
-        behind = ((F.lit(watermark * 1000) - F.unix_micros(TIME)) / 1e6).alias("_late_by_seconds")
-        stamped = _stamp(run, rows.withColumn("_late_by_seconds", behind), batch)
+        behind = (F.lit(watermark * 1000) - F.unix_micros(TIME)) / 1e6
+        stamped = _stamp(run, rows.withColumn("_late_by_seconds", behind), batch, "_late_by_seconds")
         run.before_write()
         append(run.paths.late(run.step.name), stamped, run.transaction(batch))
     if good or run.replace_where:
@@ -211,7 +211,7 @@ def _write_target(run: StepRun, frame: DataFrame, batch: int, survey: Survey, wa
     txn = run.transaction(batch, note)
     if run.replace_where:
         unique = _stamp(run, reduce_by_key(rows, step, run.keys, run.business), batch) if step.dedup else _stamp(run, rows, batch)
-        append(run.target, unique, txn, {"replaceWhere": run.replace_where})
+        append(run.target, unique, txn, replace_where=run.replace_where)
         return read_commit(frame.sparkSession, run.target, txn.app_id, batch)["inserted"]
     if step.dedup is None or step.dedup.memory == "state":
         append(run.target, _stamp(run, rows, batch), txn)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from ..backfill import Range
 from ..backlog import Checkpoint, LandedFile, waiting_files
-from ..checkpoint import find_unreported, forget
+from ..checkpoint import find_unreported, forget, note_batch
 from ..errors import TransientError
 from ..report import BatchReport, Counts, StepReport
 from ..spec import Paths, Pipeline, RunRequest, Step
@@ -93,6 +93,7 @@ def _carry_over(run: StepRun, report: StepReport, paths: Paths, checkpoint: Chec
     missing, reported = find_unreported(paths, report.name, run.checkpoint, run.run_ids[0], checkpoint.newest_commit)
     for entry in missing:
         run.carry_over(entry)
+        note_batch(run.checkpoint, entry.model_copy(update={"run_id": run.run_ids[0]}))
         report.files_read += entry.batch.files
         report.bytes_read += entry.bytes
     forget(run.checkpoint, reported)

@@ -8,7 +8,7 @@ from ..backlog import Checkpoint, LandedFile
 from ..checkpoint import open_manifest
 from ..quality.rules import compile_rules
 from ..report import BatchReport
-from ..spec import SYSTEM_COLUMNS, Paths, Pipeline, RunRequest, Step
+from ..spec import SYSTEM_COLUMNS, FileSource, Paths, Pipeline, RunRequest, Step
 from . import quarantine
 from .batch import StepRun
 from .classify import judge, key_columns, mark_time, require_columns
@@ -27,8 +27,9 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
     Args: files: what waits (and what an open batch holds). unreadable: files to leave out. path, pattern: for a backfill.
     Raises SpecError and PreflightError before anything is read or written.
     """
-    layouts = _layouts(step, files)
-    frame = open_stream(spark, step.source, layouts, unreadable, path, pattern)
+    layouts = find_layouts(files, step.source)
+    replaces = request.window is not None and request.write == "replace"
+    frame = open_stream(spark, _in_one_batch(step.source) if replaces else step.source, layouts, unreadable, path, pattern)
     frame = apply_transform(frame, pipeline.folder, step.transform)
     business = business_columns(frame)
     require_columns([*step.sink.partition_by, *step.sink.cluster_by], business, f"{step.name}: sink")
@@ -52,11 +53,10 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
     return frame, run, _drift_warnings(layouts, step)
 
 
-def _layouts(step: Step, files: list[LandedFile]) -> dict[Layout, list[str]]:
-    """Headers of the waiting CSV files; an empty mapping for every other format."""
-    if step.source.format != "csv" or not step.source.header or step.source.multi_line:
-        return {}
-    return find_layouts(files, step.source)
+def _in_one_batch(source: FileSource) -> FileSource:
+    """The source without bounds: a range is replaced by one commit, and a second batch would replace the first."""
+    options = {k: v for k, v in source.options.items() if k.lower() not in ("maxfilespertrigger", "maxbytespertrigger")}
+    return source.model_copy(update={"max_files_per_batch": None, "max_bytes_per_batch": None, "options": options})
 
 
 def _drift_warnings(layouts: dict[Layout, list[str]], step: Step) -> list[str]:

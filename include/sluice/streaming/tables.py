@@ -88,11 +88,14 @@ def insert_new(path: str, rows: DataFrame, condition: str, txn: Transaction) -> 
     return result[0]["num_inserted_rows"] if result else None
 
 
-def append(path: str, rows: DataFrame, txn: Transaction, options: dict[str, str] | None = None) -> None:
-    """Append rows under a key; nothing happens when this batch is in the table already. `options`: Delta writer options."""
+def append(path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None) -> None:
+    """Append rows under a key, or put them in place of the rows of a condition; nothing happens when this batch is in the table already."""
     with _keyed(rows.sparkSession, txn):
-        writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
-        writer.option("txnAppId", txn.app_id).option("txnVersion", str(txn.batch)).options(**(options or {})).save(path)
+        writer = rows.write.format("delta").option("mergeSchema", "true").option("txnAppId", txn.app_id).option("txnVersion", str(txn.batch))
+        if replace_where is None:
+            writer.mode("append").save(path)
+        else:
+            writer.mode("overwrite").option("replaceWhere", replace_where).save(path)
 
 
 def read_commit(session: SparkSession, path: str, app_id: str, batch: int) -> dict | None:
