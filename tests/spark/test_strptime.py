@@ -14,7 +14,7 @@ def make_texts(pattern: str, rng: random.Random, count: int) -> list[str]:
     texts = []
     for _ in range(count):
         moment = datetime(rng.choice([1, 1900, 1999, 2000, 2023, 2024]), rng.randint(1, 12), rng.randint(1, 28), rng.randint(0, 23), rng.randint(0, 59), rng.randint(0, 59))
-        text = f"{moment.year:04d}".join(moment.strftime(pattern.replace("%Y", "\0")).split("\0"))
+        text = moment.strftime(pattern.replace("%Y", "YEAR")).replace("YEAR", f"{moment.year:04d}")
         text += rng.choice(["Z", "+0130", "-23:59", "+24:00", "z", "+01:00:30", "+0100:30"]) if "%z" in pattern else ""
         for _ in range(rng.choice([0, 0, 1, 1, 2])):
             at = rng.randrange(len(text) + 1)

@@ -1,5 +1,6 @@
 """Python's strptime as Spark expressions: the same texts parse, without a Python worker."""
 
+import re
 import sys
 import unicodedata
 from datetime import UTC, datetime
@@ -72,35 +73,38 @@ def translate_format(text: str, groups: dict[str, str]) -> tuple[str, list[str]]
 @lru_cache(maxsize=1)
 def _digits() -> tuple[str, str]:
     """Every Unicode decimal digit beyond ASCII, and the ASCII digit of the same value."""
-    found = [(chr(code), unicodedata.decimal(chr(code), -1)) for code in range(128, sys.maxunicode + 1)]
-    pairs = [(char, str(value)) for char, value in found if value >= 0]
-    return "".join(char for char, _ in pairs), "".join(digit for _, digit in pairs)
+    found = "".join(re.findall(r"\d", "".join(map(chr, range(128, sys.maxunicode + 1)))))
+    return found, "".join(str(unicodedata.decimal(char)) for char in found)
 
 
 def parses(column: Column, text: str) -> Column:
-    """True where `datetime.strptime(value, text)` succeeds. Raises NotTranslatable."""
+    """True where `datetime.strptime(value, text)` succeeds, false elsewhere. Raises NotTranslatable."""
     pattern, directives = translate_format(text, _DIRECTIVES)
     usual, _ = translate_format(text, _USUAL)
 
-    def text_of(directive: str) -> Column:
-        return F.regexp_extract(column, pattern, directives.index(directive) + 1)
-
     def number_of(directive: str) -> Column:
-        found = text_of(directive)
-        return F.trim(F.when(found.rlike("^[ 0-9]*$"), found).otherwise(F.translate(found, *_digits()))).try_cast("int")
+        found = F.regexp_extract(column, pattern, directives.index(directive) + 1)
+        return F.trim(F.translate(found, *_digits())).try_cast("int").alias(directive)
 
-    valid = column.rlike(pattern)
+    parts = [number_of(directive) for directive in directives if directive in "YymdSz"]
+    # One struct in an array: the lambda reads each part by name, so that no part is extracted twice.
+    exists = F.exists(F.array(F.struct(*parts)), lambda found: _is_moment(found, directives)) if parts else F.lit(True)
+    return F.coalesce(F.when(column.rlike(usual), True).otherwise(column.rlike(pattern) & exists), F.lit(False))
+
+
+def _is_moment(found: Column, directives: list[str]) -> Column:
+    """Whether parts that match the pattern make a moment that exists."""
+    valid = F.lit(True)
     if "S" in directives:
-        valid = valid & ~text_of("S").isin("60", "61")  # the pattern lets leap seconds in, datetime then refuses them
+        valid = valid & (found["S"] <= 59)  # the pattern lets leap seconds in, datetime then refuses them
     if "z" in directives:
-        valid = valid & (F.coalesce(number_of("z"), F.lit(0)) <= 23)  # `Z` has no hours
+        valid = valid & (F.coalesce(found["z"], F.lit(0)) <= 23)  # `Z` has no hours
     if "Y" in directives:
-        valid = valid & F.when(text_of("Y").rlike("[1-9]"), True).otherwise(number_of("Y") > 0)
+        valid = valid & (found["Y"] >= 1)
     if {"m", "d"} <= set(directives):
-        year = number_of("Y") if "Y" in directives else number_of("y") + 2000 if "y" in directives else F.lit(1900)
-        day = number_of("d")
-        valid = valid & F.when(day <= 28, True).otherwise(day <= _days(year, number_of("m")))
-    return F.when(column.rlike(usual), True).otherwise(F.coalesce(valid, F.lit(False)))
+        year = found["Y"] if "Y" in directives else found["y"] + 2000 if "y" in directives else F.lit(1900)
+        valid = valid & (found["d"] <= _days(year, found["m"]))
+    return valid
 
 
 def _days(year: Column, month: Column) -> Column:
