@@ -39,7 +39,7 @@ def _numbered(folder: Path) -> dict[int, Path]:
 
 def _json_lines(path: Path) -> list[dict]:
     """The JSON lines after the version line; `-` stands for a source without an offset."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8").split("\n")  # names may hold what splitlines takes for a line break
     if not lines or not lines[0].startswith("v"):
         raise ValueError(f"{path} does not start with a version line")
     return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]

@@ -1,16 +1,16 @@
 """Lists a landing folder as Spark's file source would, without Spark."""
 
-import glob
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from ..errors import SourceError
 from ..spec import FileSource, Window, is_remote, open_path
+from .globs import compile_glob, expand_braces, expand_path, has_magic
 
 _SUFFIXES = (".tmp", "._COPYING_")
 
@@ -29,60 +29,73 @@ class LandedFile:
         return self.path.rsplit("/", 1)[-1]
 
 
-def expand_braces(pattern: str) -> list[str]:
-    """`a{b,c}` -> `ab`, `ac`: Hadoop's globs know braces, Python's do not."""
-    match = re.search(r"\{([^{}]*)\}", pattern)
-    if match is None:
-        return [pattern]
-    return [p for part in match[1].split(",") for p in expand_braces(pattern[: match.start()] + part + pattern[match.end() :])]
-
-
 def is_hidden(name: str) -> bool:
     """True for names no run ever reads: hidden ones and files still being written."""
     return name.startswith((".", "_")) or name.endswith(_SUFFIXES)
 
 
+def is_hidden_folder(name: str) -> bool:
+    """True for folders below the landing folder that Spark does not enter: its own rule, to the letter."""
+    hidden = (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+    return hidden and not name.startswith(("_metadata", "_common_metadata"))
+
+
 def source_root(source: FileSource) -> str:
     """The source's path made absolute where it is a local one."""
-    return source.path if is_remote(source.path) else os.path.abspath(source.path.removeprefix("file://"))
+    return source.path if is_remote(source.path) else os.path.abspath(open_path(source.path))
 
 
 def list_files(source: FileSource) -> list[LandedFile]:
     """Every file the source would read, oldest first. Raises SourceError when the folder is absent or cannot be read."""
     root = source_root(source)
     walk = _walk_remote if is_remote(root) else _walk_local
-    patterns = expand_braces(source.pattern)
-    found = {f.path: f for f in walk(root) if not is_hidden(f.name) and any(fnmatchcase(f.name, p) for p in patterns)}
+    patterns = [compile_glob(p) for p in expand_braces(source.pattern)]
+    found = {f.path: f for f in walk(root) if not is_hidden(f.name) and any(p.fullmatch(f.name) for p in patterns)}
     return sorted(found.values(), key=lambda f: (f.modified, f.path))
 
 
 def _walk_local(root: str) -> Iterator[LandedFile]:
-    starts = [p for pattern in expand_braces(root) for p in ([pattern] if os.path.exists(pattern) else glob.glob(pattern))]
-    if not starts and not glob.has_magic(root):
+    starts = expand_path(root)
+    if not starts and not has_magic(root):
         raise SourceError("the landing folder does not exist", where=root, do="Create it, or mend `source.path`")
+    if not starts and os.path.exists(root):
+        raise SourceError("the landing folder's name reads as a glob that matches nothing", where=root, do="Write a backslash before each of {}[]*?")
     for start in starts:
         if os.path.isfile(start):
-            yield _stat(start)
+            yield from _stat(start)
             continue
         if not os.access(start, os.R_OK | os.X_OK):
-            raise SourceError("the landing folder cannot be read", where=start, do="Give the user that runs the pipeline read access")
-        visited: set[str] = set()
-        for folder, folders, names in os.walk(start, followlinks=True):
-            real = os.path.realpath(folder)
-            if real in visited:  # a symlink back up would never end
-                folders.clear()
-                continue
-            visited.add(real)
-            folders[:] = [f for f in folders if not f.startswith(".") and (not f.startswith("_") or "=" in f)]  # as Spark hides them
+            raise _refused(start)
+        for folder, folders, names in os.walk(start, followlinks=True, onerror=_raise_unless_gone):
+            folders[:] = [f for f in folders if not is_hidden_folder(f) and not _leads_back(folder, f)]
             for name in names:
-                path = os.path.join(folder, name)
-                if os.path.isfile(path):
-                    yield _stat(path)
+                yield from _stat(os.path.join(folder, name))
 
 
-def _stat(path: str) -> LandedFile:
-    info = os.stat(path)
-    return LandedFile(path, info.st_size, info.st_mtime)
+def _refused(folder: str) -> SourceError:
+    return SourceError("the landing folder cannot be read", where=folder, do="Give the user that runs the pipeline read access")
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    """A folder that cannot be read may hold new files: "nothing new" would be a guess. One that was removed meanwhile holds none."""
+    if not isinstance(error, FileNotFoundError):
+        raise _refused(error.filename) from error
+
+
+def _leads_back(folder: str, name: str) -> bool:
+    """True for a link to a folder above it, which would never end."""
+    path = os.path.join(folder, name)
+    return os.path.islink(path) and (os.path.realpath(folder) + "/").startswith(os.path.realpath(path) + "/")
+
+
+def _stat(path: str) -> Iterator[LandedFile]:
+    """The file at a path; nothing when it is gone by now or no file at all."""
+    try:
+        info = os.stat(path)
+    except FileNotFoundError:
+        return
+    if stat.S_ISREG(info.st_mode):
+        yield LandedFile(path, info.st_size, info.st_mtime)
 
 
 def _walk_remote(root: str) -> Iterator[LandedFile]:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from ..backlog import StepBacklog, measure_pipeline
-from ..errors import ExitCode, SluiceError, SourceError, SpecError
+from ..errors import ExitCode, SluiceError, SourceError
 from ..report import latest_report, read_report, render_text, report_path
 from ..spec import Paths, Pipeline, find_pipelines, load_pipeline
 from ..spec.quantities import format_duration
@@ -54,8 +54,7 @@ def validate(
     failed = 0
     for file in files:
         try:
-            pipeline = load_pipeline(file)
-            _check_files(pipeline)
+            load_pipeline(file)
             if spark:
                 from ..streaming.rehearsal import build_without_data
 
@@ -67,15 +66,6 @@ def validate(
             err.print(str(error), style="red", markup=False)
     if failed:
         raise typer.Exit(int(ExitCode.TERMINAL))
-
-
-def _check_files(pipeline: Pipeline) -> None:
-    """Raise SpecError when a transform names a file that is not there."""
-    for step in pipeline.steps:
-        path = pipeline.folder / (step.transform or "").partition(":")[0]
-        if step.transform and not path.is_file():
-            raise SpecError("no such file", where=f"{pipeline.name}.{step.name}: transform {step.transform}", value=str(path),
-                            do="The path is relative to the pipeline's YAML")
 
 
 @app.command()

@@ -62,9 +62,14 @@ def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeli
         raise SpecError("a pipeline is a mapping that starts with `name:`", where=str(path), value=raw, do="`sluice new NAME` writes one to start from")
     raw = substitute_environment(raw, dict(os.environ) if env is None else env, str(path))
     try:
-        return Pipeline.model_validate({**raw, "folder": path.parent.resolve()})
+        pipeline = Pipeline.model_validate({**raw, "folder": path.parent.resolve()})
     except ValidationError as error:
         raise SpecError(_explain(error), where=str(path), do="`sluice schema` prints every field there is") from None
+    for step in pipeline.steps:
+        if step.transform and not (pipeline.folder / step.transform.partition(":")[0]).is_file():
+            raise SpecError("no such file", where=f"{path}: {pipeline.name}.{step.name}: transform {step.transform}",
+                            value=str(pipeline.folder / step.transform.partition(":")[0]), do="The path is relative to the pipeline's YAML")
+    return pipeline
 
 
 def _explain(error: ValidationError) -> str:

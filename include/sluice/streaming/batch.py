@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..backlog import Checkpoint
+from ..backlog import Checkpoint, is_hidden
 from ..checkpoint import Entry, note_batch
 from ..errors import RuleStop, SourceError
 from ..quality.expectations import validate_table
@@ -24,6 +24,8 @@ from . import quarantine
 from .classify import judge
 from .columns import RESCUED, SOURCE, TIME, col
 from .dedup import merge_condition, reduce_by_key
+from .drain import UnplannedFiles
+from .layouts import has_layouts
 from .survey import Survey, is_good, is_late, take_survey
 from .tables import Transaction, append, insert_new, read_commit
 
@@ -109,6 +111,9 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     run.before_write()
     checkpoint = Checkpoint(f"{run.checkpoint}/spark")
     files = checkpoint.batch_files(batch)
+    unplanned = [f.path for f in files if f.path not in run.sizes and not is_hidden(f.path.rsplit("/", 1)[-1])]
+    if unplanned and has_layouts(run.step.source):
+        raise UnplannedFiles(unplanned)
     watermark = checkpoint.batch_watermark_ms(batch)
     stateful = run.step.dedup is not None and run.step.dedup.memory == "state"  # its frame must be read in any case, for the state
     done = _replayed(run, frame, batch) if batch == run.open_batch and not stateful else None

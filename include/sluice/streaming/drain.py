@@ -34,6 +34,14 @@ class UnreadableFile(Exception):
         self.path, self.why = path, why
 
 
+class UnplannedFiles(Exception):
+    """Raised for a batch with files that landed after the columns of the waiting files were read, where the plan depends on them."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__(", ".join(paths))
+        self.paths = paths
+
+
 def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int], None], deadline: float, grace: float = 120.0) -> list[dict]:
     """Run a stream with `availableNow` until its backlog is gone.
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from ..backfill import Range
-from ..backlog import Checkpoint, LandedFile, waiting_files
+from ..backlog import Checkpoint, LandedFile, list_files, waiting_files
 from ..checkpoint import find_unreported, forget, note_batch
 from ..errors import TransientError
 from ..report import BatchReport, Counts, StepReport
 from ..spec import Paths, Pipeline, RunRequest, Step
 from .batch import StepRun
-from .drain import OutOfTime, UnreadableFile, drain
+from .drain import OutOfTime, UnplannedFiles, UnreadableFile, drain
 from .step import build_step, count_dropped_by_state
 from .tables import table_version
 
@@ -58,6 +58,9 @@ def run_step(context: RunContext, step: Step, report: StepReport, check_lease: C
             if error.path in unreadable:
                 raise TransientError(error.why, where=error.path, do="Move the file out of the landing folder if it stays so") from None
             unreadable[error.path] = error.why
+        except UnplannedFiles as error:
+            listed = {f.path: f for f in list_files(step.source)}
+            waiting = [*waiting, *(listed.get(path, LandedFile(path, 0, 0.0)) for path in error.paths)]
         except OutOfTime:
             report.left_for_next_run = True
             return False

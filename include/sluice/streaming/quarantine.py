@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
+from ..backlog import is_hidden
 from ..spec import is_remote
 from .columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
 from .tables import append, insert_new, read_commit
@@ -25,7 +26,8 @@ SCHEMA = StructType([
 def unreadable_among(run: "StepRun", paths: list[str]) -> dict[str, str]:
     """The files of a batch that cannot be read, and why: those a reader failed on, and those deleted since they were listed."""
     found = {path: why for path, why in run.unreadable.items() if path in paths}
-    gone = [p for p in paths if not is_remote(p) and p not in found and not os.path.exists(p)]
+    # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
+    gone = [p for p in paths if not is_remote(p) and p not in found and not is_hidden(p.rsplit("/", 1)[-1]) and not os.path.exists(p)]
     return found | dict.fromkeys(gone, "the file was deleted between listing and reading")
 
 

@@ -121,8 +121,8 @@ def apply_transform(frame: DataFrame, folder: Path, reference: str | None) -> Da
     def call(view: DataFrame) -> DataFrame:
         try:
             result = function(view)
-        except PySparkException as error:
-            raise SpecError(f"the transform cannot run: {sql_message(error)}", where=where, do="Call it on a small frame in a test") from None
+        except Exception as error:  # the user's code may raise anything
+            raise SpecError(f"the transform raised {type(error).__name__}: {sql_message(error)}", where=where, do="Call it on a small frame in a test") from error
         if not isinstance(result, DataFrame):
             raise SpecError("the transform must return a DataFrame", where=where, value=type(result).__name__)
         return result
