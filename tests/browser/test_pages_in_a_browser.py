@@ -82,6 +82,7 @@ def test_the_navigation_leads_to_every_pipeline_and_on_to_its_report(page, keep,
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_tab_of_a_run_shows_its_report_with_the_failing_rule(page, watched, keep, scheme):
     page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 1400, "height": 1700})  # the picture shows the rule without scrolling
     page.goto(f"{watched.client.url}/dags/watched/runs/seen_by_a_person")
     page.get_by_text("Quality report").first.click()
     frame = page.frame_locator("iframe")
