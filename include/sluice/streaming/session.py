@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,9 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     # The launcher is a JVM of its own that lives for half a second: no use compiling it for speed.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     borrowed = SparkSession.getActiveSession()
+    if borrowed is None:
+        os.environ["TZ"] = "UTC"  # Great Expectations reads bounds without a zone as local time
+        time.tzset()
     builder = SparkSession.builder
     for key, value in settings.items():
         if borrowed is None or key.startswith(("spark.sql", "spark.databricks")):

@@ -6,6 +6,7 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from ..backlog import Checkpoint, LandedFile
 from ..checkpoint import open_manifest
+from ..quality.expectations import check_expectations
 from ..quality.rules import compile_rules
 from ..report import BatchReport
 from ..spec import SYSTEM_COLUMNS, FileSource, Paths, Pipeline, RunRequest, Step
@@ -35,6 +36,8 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
     require_columns([*step.sink.partition_by, *step.sink.cluster_by], business, f"{step.name}: sink")
     require_columns([term.split()[0] for term in step.dedup.order_by] if step.dedup else [], business, f"{step.name}: dedup.order_by")
     rules, table_rules = compile_rules(step.rules, {f.name: f.dataType for f in business.fields})
+    if table_rules:
+        check_expectations(table_rules)
     if request.window is not None and (step.source.file_date is None or request.write == "replace"):
         frame = _only_window(frame, step, request)
     frame = mark_time(frame, step, business)
