@@ -109,9 +109,11 @@ def end_session(process: subprocess.Popen, patience: float = 10) -> None:
     for member in members:
         _signal(member.terminate)
     _, alive = psutil.wait_procs(members, timeout=patience)
-    for member in {*alive, *_session_members(process.pid)}:
+    stubborn = {*alive, *_session_members(process.pid)}
+    for member in stubborn:
         _signal(member.kill)
     process.wait()
+    psutil.wait_procs(stubborn, timeout=patience)
 
 
 def _session_members(leader: int) -> list[psutil.Process]:
