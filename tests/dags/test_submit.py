@@ -77,7 +77,13 @@ def test_a_transient_failure_is_tried_again(submit):
     assert not isinstance(failure.value, AirflowFailException | AirflowSkipException)
 
 
-@pytest.mark.parametrize("code", [ExitCode.TERMINAL, 1, 137])
+def test_a_driver_killed_by_a_signal_is_tried_again(submit):
+    with pytest.raises(AirflowException, match="signal 9") as failure:
+        submit(137)
+    assert not isinstance(failure.value, AirflowFailException | AirflowSkipException)
+
+
+@pytest.mark.parametrize("code", [ExitCode.TERMINAL, 1])
 def test_any_other_failure_is_not_tried_again(submit, code):
     with pytest.raises(AirflowFailException, match="the driver says hello"):
         submit(code)

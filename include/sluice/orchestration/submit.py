@@ -30,6 +30,8 @@ def conclude(exit_code: int, error: str) -> None:
         return
     if exit_code == ExitCode.NOTHING_NEW:
         raise AirflowSkipException("Spark found nothing new, so nothing downstream is woken.")
+    if exit_code < 0 or exit_code > 128:
+        raise AirflowException(f"The driver was killed by signal {-exit_code if exit_code < 0 else exit_code - 128} (out of memory, or its machine went away): {error}")
     if exit_code == ExitCode.TRANSIENT:
         raise AirflowException(f"The run ended for a reason that may pass: {error}")
     raise AirflowFailException(f"The run failed (exit code {exit_code}), and trying again would not help: {error}")

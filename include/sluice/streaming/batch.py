@@ -159,8 +159,8 @@ def _moment(micros: int | None) -> datetime | None:
 def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
     """Raise before a byte is written: for a `stop` rule that fails, and for undeclared fields under `unknown_fields: fail`."""
     if survey.rescued and run.step.source.unknown_fields == "fail":
-        fields = frame.where(F.col(RESCUED).isNotNull()).select(RESCUED).first()[0]
-        raise SourceError(f"{survey.rescued} row(s) have fields the schema does not declare", where=f"{run.paths.pipeline}.{run.step.name}", value=fields[:120],
+        fields = frame.where(F.col(RESCUED).isNotNull()).select(F.json_object_keys(RESCUED)).first()[0]  # names only: values may be private
+        raise SourceError(f"{survey.rescued} row(s) have fields the schema does not declare", where=f"{run.paths.pipeline}.{run.step.name}", value=fields[:10],
                           do="Declare them in `schema`, or write `unknown_fields: rescue`")
     results = [row_result(rule, *counts) for rule, counts in zip(run.rules, survey.rules, strict=True) if rule.spec.on_fail == "stop"]
     stops = [rule for rule in run.table_rules if rule.on_fail == "stop"]
