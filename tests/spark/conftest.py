@@ -10,12 +10,13 @@ import pytest
 def spark(tmp_path_factory):
     """A small local session with Delta; ended with the test session."""
     from pyspark.sql import SparkSession
-    from sluice.setup.jars import jar_paths
+    from sluice.setup.jars import fetch_jars, jar_paths
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("sluice-tests")
     for key, value in {
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, jar_paths("core"))),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, [*jar_paths("core"), *fetch_jars("avro")])),
+        "spark.driver.memory": "3g",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -11,6 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from ..backlog import normalize_uri
 from ..errors import SourceError, TransientError
+from .jvm import JVM_GONE
 from .transform import sql_message
 
 _MAY_PASS = re.compile(
@@ -67,13 +69,17 @@ def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int]
         return [dict(progress) for progress in query.recentProgress]
     except PySparkException as error:
         raise explain(failures[-1] if failures else error) from None
+    except JVM_GONE as error:
+        raise TransientError("the JVM ended in the middle of the run, most often for want of memory",
+                             do="Raise `spark.driver.memory` under `spark:`, or lower `max_bytes_per_batch`") from error
     finally:
         _stop(query)
 
 
 def _stop(query: StreamingQuery) -> None:
-    if query.isActive:
-        query.stop()
+    with suppress(*JVM_GONE):
+        if query.isActive:
+            query.stop()
 
 
 def explain(error: Exception) -> Exception:

@@ -1,6 +1,10 @@
 """The JVM behind this Python process."""
 
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
+
+JVM_GONE = (Py4JNetworkError, ConnectionError)
+"""What a call raises when the JVM behind it has ended."""
 
 
 def end_jvm(timeout: float) -> None:

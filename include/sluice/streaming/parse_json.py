@@ -16,7 +16,7 @@ def parse_json(lines: DataFrame, source: FileSource) -> DataFrame:
     One parse into the schema; a second, of the text in brackets, into names and texts: it finds what the first one passes over in silence, which is
     text after the record, a field written twice, a number that only fits as Infinity, and fields nobody declared.
     """
-    options = {**source.options, "mode": "PERMISSIVE"}
+    options = {"maxStringLen": str(2**31 - 1), **source.options, "mode": "PERMISSIVE"}  # Jackson's own limit is 20 million characters
     lines = lines.withColumn("_typed", F.from_json(RAW, schema_ddl(source.columns, corrupt=True), {**options, "columnNameOfCorruptRecord": DEFECT}))
     lines = lines.withColumn("_objects", F.from_json(F.concat(F.lit("["), F.col(RAW), F.lit("\n]")), "array<map<string,string>>", options))
     lines = lines.withColumn("_fields", F.get("_objects", F.lit(0)))

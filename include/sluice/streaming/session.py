@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 
 import pyspark
@@ -14,6 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from ..errors import PreflightError
+from .jvm import JVM_GONE
 
 TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
@@ -54,4 +55,5 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
         yield spark
     finally:
         if borrowed is None:
-            spark.stop()
+            with suppress(*JVM_GONE):
+                spark.stop()
