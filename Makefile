@@ -54,8 +54,8 @@ crash: $(READY) ## Kill SIZE runs at random moments and compare the tables
 lint: $(INSTALLED) ## Check style and the direction of imports
 	@$(BIN)/ruff check .
 
-schema: $(INSTALLED) ## Print the JSON Schema of a pipeline file
-	@$(BIN)/sluice schema
+schema: $(INSTALLED) ## Write the JSON Schema that editors complete pipeline files from
+	$(BIN)/sluice schema > include/pipelines/pipeline.schema.json
 
 lock: $(INSTALLED) ## Resolve requirements.txt into requirements.lock
 	$(BIN)/uv pip compile requirements.txt -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

@@ -12,7 +12,7 @@ from sluice.cli import app
 from sluice.errors import ExitCode
 from sluice.report import BatchReport, Counts, RunReport, StepReport, write_report
 from sluice.setup import jars
-from sluice.spec import Paths, Pipeline, load_pipeline
+from sluice.spec import PIPELINES, Paths, Pipeline, load_pipeline
 from typer.testing import CliRunner
 
 YAML = """
@@ -181,6 +181,11 @@ def test_report_says_what_to_do_when_there_is_none(project, arguments):
 
 def test_schema_is_the_json_schema_of_a_pipeline(project):
     assert json.loads(call("schema").stdout) == Pipeline.model_json_schema()
+
+
+def test_the_schema_that_editors_read_is_the_one_of_today():
+    shipped = json.loads((PIPELINES / "pipeline.schema.json").read_text())
+    assert shipped == Pipeline.model_json_schema(), "run `make schema`"
 
 
 def test_infer_proposes_a_schema(project):
