@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 from pyspark.sql import Row, SparkSession
+from sluice.errors import ExitCode
 from sluice.report import RunReport
 from sluice.runner import run_pipeline
 from sluice.spec import Paths, RunRequest
@@ -78,3 +79,18 @@ class Project:
 def _of_file(frame: object, source: str | None, *columns: str) -> list[Row]:
     frame = frame.where(frame["_source"].endswith("/" + source)) if source else frame
     return frame.select(*columns).collect()
+
+
+def details(project: Project, source: str | None = None) -> dict[str, str]:
+    """Quarantined records -> why, all of them for the reason `malformed`; of one file when `source` names it."""
+    rows = project.quarantine(source)
+    assert all(row.reasons == ["malformed"] for row in rows)
+    return {row.row: row.detail for row in rows}
+
+
+def assert_next_run_works(project: Project, name: str, content: str, row: tuple, *columns: str) -> None:
+    project.land(name, content)
+    report = project.run()
+    assert (report.status, report.exit_code, report.error) == ("done", ExitCode.DONE, None)
+    assert (report.counts.read, report.counts.written) == (1, 1)
+    assert project.rows(*columns, source=name) == Counter([row])

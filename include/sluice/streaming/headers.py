@@ -59,14 +59,13 @@ def read_csv_header(path: str, source: FileSource) -> tuple[str, tuple[str, ...]
 
 
 def _first_record(text: io.TextIOWrapper, source: FileSource) -> str | None:
+    """The first record that is neither blank nor a comment."""
     if source.multi_line:
-        beginning = text.read(_HEADER_LIMIT).lstrip("\ufeff")
-        return next((m[0] for m in re.finditer(record_pattern(source), beginning) if m[0].strip()), None)
-    while line := text.readline(_HEADER_LIMIT):
-        line = line.lstrip("\ufeff").rstrip("\n")
-        if line.strip():
-            return line
-    return None
+        records = (match[0] for match in re.finditer(record_pattern(source), text.read(_HEADER_LIMIT).lstrip("\ufeff")))
+    else:
+        records = (line.lstrip("\ufeff").rstrip("\n") for line in iter(lambda: text.readline(_HEADER_LIMIT), ""))
+    comment = csv_option(source, "comment", default="")
+    return next((record for record in records if record.strip() and not (comment and record.startswith(comment))), None)
 
 
 def read_schema(path: str, format_: str) -> tuple[str, tuple[str, ...]]:

@@ -24,6 +24,8 @@ def parse_csv(lines: DataFrame, source: FileSource, layouts: dict[Layout, list[s
 
     Each parse is a column of its own: taken apart in the same projection, Spark would parse once for every field.
     """
+    comment = csv_option(source, "comment", default="")
+    lines = lines.where(~F.col("_valid") | ~F.col(RAW).startswith(comment)) if comment else lines
     plain = Layout("", tuple(source.columns), tuple(source.columns))
     parsed, is_header = None, F.lit(False)
     for number, layout in enumerate(list(layouts) or [plain]):
