@@ -3,6 +3,7 @@
 import yaml
 from sluice.errors import ExitCode
 from sluice.report import report_path
+
 from tests.spark.shop import Shop, order
 
 
