@@ -152,3 +152,15 @@ def test_every_field_of_a_pipeline_is_in_its_json_schema():
     assert {"name", "schedule", "steps", "pii"} <= set(schema["properties"])
     assert schema["additionalProperties"] is False
     assert schema["$defs"]["FileSource"]["properties"]["max_bytes_per_batch"]["anyOf"][0]["pattern"]
+
+
+def test_what_a_step_gives_up_is_said():
+    from sluice.spec import Step, describe_limits
+
+    source = {"path": "in", "format": "json", "schema": {"id": "string", "at": "timestamp"}}
+    dedup = {"keys": ["id"], "within": "2 days"}
+    exact = {"name": "s", "source": source, "event_time": {"column": "at"}, "dedup": dedup | {"within": "forever"}}
+    assert describe_limits(Step.model_validate(exact)) == []
+    assert "farther than `within` apart" in describe_limits(Step.model_validate(exact | {"dedup": dedup}))[0]
+    state = describe_limits(Step.model_validate(exact | {"dedup": dedup | {"memory": "state", "late": "keep"}}))
+    assert "kept nowhere" in state[0] and "has no effect" in state[1]

@@ -11,7 +11,7 @@ from rich.table import Table
 from ..backlog import StepBacklog, measure_pipeline
 from ..errors import ExitCode, SluiceError, SourceError
 from ..report import latest_report, read_report, render_text, report_path
-from ..spec import Paths, Pipeline, find_pipelines, load_pipeline
+from ..spec import Paths, Pipeline, describe_limits, find_pipelines, load_pipeline
 from ..spec.quantities import format_duration
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
 
@@ -54,13 +54,15 @@ def validate(
     failed = 0
     for file in files:
         try:
-            load_pipeline(file)
+            pipeline = load_pipeline(file)
             if spark:
                 from ..streaming.rehearsal import build_without_data
 
                 with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
                     build_without_data(file, Path(folder))
             out.print(f"[green]ok[/green]  {file.stem}")
+            for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
+                out.print(f"    {limit}", style="dim", markup=False)
         except SluiceError as error:
             failed += 1
             err.print(str(error), style="red", markup=False)

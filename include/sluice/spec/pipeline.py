@@ -66,6 +66,21 @@ class Step(Spec):
                 raise ValueError(f"{place} names column {column!r}, which the schema does not have; it has {', '.join(self.source.columns)}")
 
 
+def describe_limits(step: Step) -> list[str]:
+    """What a step's choices give up, one sentence each; `sluice validate` prints them."""
+    limits = []
+    if step.dedup and step.dedup.memory == "state":
+        limits.append(f"{step.name}: with `memory: state` Spark drops rows behind the watermark itself: they are counted as late and kept nowhere, "
+                      "and a backfill does not share that memory")
+        if step.dedup.late != "merge":
+            limits.append(f"{step.name}: `late: {step.dedup.late}` has no effect with `memory: state`")
+    elif step.dedup and step.dedup.late != "merge":
+        limits.append(f"{step.name}: with `late: {step.dedup.late}` it depends on how the backlog is cut which rows are late; `late: merge` does not")
+    if step.dedup and step.dedup.keys != "*" and step.dedup.within != "forever":
+        limits.append(f"{step.name}: copies of a key farther than `within` apart in event time are two rows; `within: forever` compares with the whole table")
+    return limits
+
+
 def rule_columns(rule: RuleSpec) -> list[str]:
     """The columns a rule's kwargs name."""
     kwargs = rule.kwargs
