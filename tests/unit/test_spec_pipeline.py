@@ -127,12 +127,6 @@ def test_a_variable_that_is_not_set_is_named_with_its_field(tmp_path):
         load_pipeline(path, env={})
 
 
-def test_a_name_that_does_not_exist_lists_those_that_do(tmp_path):
-    write(tmp_path, GOOD)
-    with pytest.raises(SpecError, match="no pipeline named 'visit'.*There are: visits"):
-        load_named("visit", tmp_path)
-
-
 def test_a_pipeline_cannot_be_changed_after_it_was_read(tmp_path):
     pipeline = load_pipeline(write(tmp_path, GOOD))
     with pytest.raises(ValueError, match="frozen"):

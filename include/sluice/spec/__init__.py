@@ -1,7 +1,7 @@
 """What a pipeline is."""
 
 from .dedup import Dedup, EventTime, RuleSpec
-from .loader import find_pipelines, load_named, load_pipeline
+from .loader import find_pipelines, load_pipeline
 from .paths import PIPELINES, PROJECT, Paths, is_remote, open_path
 from .pipeline import Pipeline, Step, describe_limits, rule_columns
 from .run import RunRequest, Window, clean_run_id
@@ -10,5 +10,5 @@ from .source import SYSTEM_COLUMNS, FileSource
 
 __all__ = [
     "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Dedup", "DeltaSink", "EventTime", "FileSource", "Paths", "Pipeline", "RuleSpec", "RunRequest", "Step",
-    "Window", "clean_run_id", "describe_limits", "find_pipelines", "is_remote", "load_named", "load_pipeline", "open_path", "rule_columns",
+    "Window", "clean_run_id", "describe_limits", "find_pipelines", "is_remote", "load_pipeline", "open_path", "rule_columns",
 ]

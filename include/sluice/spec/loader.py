@@ -89,13 +89,3 @@ def _explain(error: ValidationError) -> str:
 def find_pipelines(folder: str | Path) -> list[Path]:
     """Every pipeline file of a folder, by name."""
     return sorted(p for p in Path(folder).glob("*.y*ml") if p.suffix in (".yaml", ".yml") and not p.name.startswith((".", "_")))
-
-
-def load_named(name: str, folder: str | Path) -> Pipeline:
-    """The pipeline called `name` in a folder. Raises SpecError listing what there is."""
-    files = find_pipelines(folder)
-    for path in files:
-        if path.stem == name:
-            return load_pipeline(path)
-    known = ", ".join(p.stem for p in files) or "none"
-    raise SpecError(f"no pipeline named {name!r}", where=str(folder), do=f"There are: {known}")
