@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from sluice.errors import SpecError
-from sluice.spec import PIPELINES, Pipeline, find_pipelines, load_named, load_pipeline
+from sluice.spec import PIPELINES, Pipeline, find_pipelines, load_pipeline
 
 GOOD = {
     "name": "visits",
