@@ -87,6 +87,6 @@ def test_rules_of_every_kind_were_judged_and_no_address_is_shown(demo):
     assert rules["currency_present"].outcome is Outcome.PASSED
     assert rules["mean_amount_usual"].outcome is Outcome.PASSED
     assert rules["amount_not_negative"].outcome is Outcome.FAILED
-    assert rules["currency_known"].samples
+    assert {rule.name: rule for rule in demo[0][2].steps[0].rules}["currency_known"].samples  # the first days hold none
     assert rules["email_form"].outcome is Outcome.FAILED
     assert rules["email_form"].samples == []

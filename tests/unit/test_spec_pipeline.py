@@ -136,7 +136,7 @@ def test_a_pipeline_cannot_be_changed_after_it_was_read(tmp_path):
 def test_the_pipelines_of_the_project_are_right():
     names = [load_pipeline(path).name for path in find_pipelines(PIPELINES)]
     assert {"orders", "retail"} <= set(names)
-    retail = load_named("retail", PIPELINES).steps[0]
+    retail = load_pipeline(PIPELINES / "retail.yaml").steps[0]
     assert len(retail.rules) >= 8
     assert {rule.on_fail for rule in retail.rules} == {"warn", "quarantine", "stop"}
 
