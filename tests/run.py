@@ -32,6 +32,8 @@ def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Coun
         results = Path(scratch) / "results.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={results}", *(str(TESTS / folder) for folder in folders), *arguments]
         code = subprocess.run(command, cwd=TESTS.parent, check=False).returncode
+        if not results.exists():
+            print(f"pytest ended with exit code {code} and left no results: {' + '.join(folders)} counts as one error", flush=True)
         return code, count_outcomes(results)
 
 
