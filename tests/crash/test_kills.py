@@ -33,7 +33,8 @@ def make_backlog(files: int) -> list[list[str]]:
 def start(shop: Shop) -> subprocess.Popen:
     """A run in a process group of its own."""
     command = [sys.executable, "-m", "sluice.cli", "run", "--spec", str(shop.yaml), "--root", str(shop.root)]
-    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with (shop.folder / "run.log").open("w") as log:
+        return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=subprocess.STDOUT)
 
 
 def kill(process: subprocess.Popen, after: float) -> bool:
@@ -50,9 +51,9 @@ def kill(process: subprocess.Popen, after: float) -> bool:
 def drain(shop: Shop) -> None:
     """Run until nothing is new."""
     for _ in range(10):
-        if start(shop).wait(600) == 3:
+        if (code := start(shop).wait(600)) == 3:
             return
-    pytest.fail("the backlog was not drained in ten runs")
+    pytest.fail(f"the backlog was not drained in ten runs; the last ended with {code} and said: {(shop.folder / 'run.log').read_text()[-4000:]}")
 
 
 def results(shop: Shop, spark) -> tuple[Counter, Counter, Counts]:  # noqa: F811

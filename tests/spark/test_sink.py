@@ -42,6 +42,15 @@ def test_a_column_added_to_the_schema_is_added_to_the_table(spark, tmp_path):
     assert shop.rows(spark, "paid", ("order_id", "channel")) == {("o1", None): 1, ("o2", "web"): 1}
 
 
+def test_a_run_killed_while_it_created_its_tables_is_followed_by_one_that_creates_them(spark, tmp_path):
+    shop = Shop(tmp_path)
+    for table in ("paid", "paid__quarantine"):
+        (shop.root / "tables" / "orders" / table / "_delta_log" / "_staged_commits").mkdir(parents=True)
+    shop.land(order(1))
+    assert shop.run().counts.written == 1
+    assert shop.ids(spark) == ["o1"]
+
+
 def test_a_column_that_changes_its_type_is_refused_before_anything_is_read(spark, tmp_path):
     shop = Shop(tmp_path)
     shop.land(order(1))

@@ -4,6 +4,7 @@ A write whose key is already in the table does nothing, and its counts are read 
 """
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,12 +64,20 @@ def ensure_table(spark: SparkSession, path: str, schema: StructType, partition_b
                 raise PreflightError(f"column {wanted.name!r} is {old.dataType.simpleString()} in the table and {wanted.dataType.simpleString()} in the step",
                                      where=path, do="Cast it back in the transform, or write to a new table (`sink.table`)")
         return
+    _clear_unborn_log(path)
     builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(StructType([_nullable(f) for f in schema.fields]))
     builder = builder.partitionedBy(*partition_by) if partition_by else builder
     builder = builder.clusterBy(*cluster_by) if cluster_by else builder
     for key, value in (properties or {}).items():
         builder = builder.property(key, value)
     builder.execute()
+
+
+def _clear_unborn_log(path: str) -> None:
+    """Remove a log folder without any commit: what a run leaves that was killed while it created the table, and Delta then takes for a table that is gone."""
+    log = open_path(path) / "_delta_log"
+    if not is_remote(path) and log.exists() and not any(p.suffix in (".json", ".parquet") and p.name[0].isdigit() for p in log.iterdir()):
+        shutil.rmtree(log)
 
 
 def _nullable(field_: object) -> object:
