@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 from sluice.errors import ExitCode
 from sluice.streaming import execute
-from sluice.streaming.batch import StepRun
 
 from tests.spark.factories import Project, assert_next_run_works
 
@@ -38,12 +37,12 @@ def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_p
     before, during = project.land("before.csv", "id,name,price\n1,a,1\n"), project.land("during.csv", "id,name,price\n2,a,1\n")
     writing = project.land("final.csv.tmp", "id,name,price\n3,a,1\n")
     project.land("stays.csv", "id,name,price\n4,a,1\n")
-    real = StepRun.process
+    real = execute.process_batch
 
     def fail(run, frame, batch):
         raise RuntimeError("killed before the first write")
 
-    monkeypatch.setattr(StepRun, "process", fail)
+    monkeypatch.setattr(execute, "process_batch", fail)
     report = project.run()
     assert (report.status, report.exit_code) == ("failed", ExitCode.TRANSIENT)
     before.unlink()
@@ -55,10 +54,10 @@ def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_p
             project.land("late.csv", "price,name,id\n1.5,late,5\n")
         real(run, frame, batch)
 
-    monkeypatch.setattr(StepRun, "process", delete_then_go_on)
+    monkeypatch.setattr(execute, "process_batch", delete_then_go_on)
     report = project.run()
     assert (report.status, report.error) == ("done", None)
-    monkeypatch.setattr(StepRun, "process", real)
+    monkeypatch.setattr(execute, "process_batch", real)
     project.run()
     assert project.rows("id", "name", "price") == Counter([(3, "a", 1.0), (4, "a", 1.0), (5, "late", 1.5)])
     assert {row._source.rsplit("/", 1)[-1]: (row.reasons, row.detail) for row in project.quarantine()} == {

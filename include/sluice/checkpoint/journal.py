@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from ..report import BatchReport, read_report
-from ..spec import Paths, open_path
+from ..spec import Paths, open_path, replace_file
 
 
 class Entry(BaseModel):
@@ -30,9 +30,7 @@ def note_batch(checkpoint: str, entry: Entry) -> None:
     """Note a batch before Spark commits it; a replay of the batch notes it again, over the first note."""
     folder = _folder(checkpoint)
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{entry.batch.batch_id}.tmp"
-    temporary.write_text(entry.model_dump_json())
-    temporary.rename(folder / f"{entry.batch.batch_id}.json")
+    replace_file(folder / f"{entry.batch.batch_id}.json", entry.model_dump_json())
 
 
 def read_journal(checkpoint: str) -> list[Entry]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from ..errors import PreflightError
-from ..spec import open_path
+from ..spec import open_path, replace_file
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,5 @@ def open_manifest(checkpoint: str) -> Manifest:
                              do="Restore the manifest, or remove the whole checkpoint folder: keys in the table keep re-read rows from being doubled")
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds"))
-    temporary = path.with_name(f".manifest.{manifest.generation}.tmp")
-    temporary.write_text(json.dumps(asdict(manifest)))
-    temporary.rename(path)
+    replace_file(path, json.dumps(asdict(manifest)))
     return manifest

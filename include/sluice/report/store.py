@@ -5,10 +5,9 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import uuid4
 
 from ..errors import TerminalError
-from ..spec import clean_run_id, is_remote, open_path
+from ..spec import clean_run_id, is_remote, open_path, replace_file
 from .model import RunReport
 from .render import render_html
 
@@ -31,26 +30,10 @@ def write_report(report: RunReport, folder: str | os.PathLike) -> str:
     """
     if not is_remote(folder):
         open_path(folder).mkdir(parents=True, exist_ok=True)
-    _replace(report_path(folder, report.run_id, "html"), render_html(report))
+    replace_file(report_path(folder, report.run_id, "html"), render_html(report))
     path = report_path(folder, report.run_id)
-    _replace(path, report.model_dump_json(indent=1))
+    replace_file(path, report.model_dump_json(indent=1))
     return str(path)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Put a whole file in place of the old one; object stores do so by themselves, a folder needs a rename."""
-    if is_remote(path):
-        path.write_bytes(text.encode())
-        return
-    unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
-    try:
-        with open(unfinished, "xb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -12,9 +13,10 @@ from ..checkpoint import find_unreported, forget, note_batch
 from ..errors import TransientError
 from ..report import BatchReport, Counts, StepReport
 from ..spec import Paths, Pipeline, RunRequest, Step
-from .batch import StepRun
+from .batch import process_batch
 from .drain import OutOfTime, UnplannedFiles, UnreadableFile, drain
 from .step import build_step, count_dropped_by_state
+from .step_run import StepRun
 from .tables import table_version
 
 Progress = Callable[[str, int, int, BatchReport | None], None]
@@ -50,7 +52,7 @@ def run_step(context: RunContext, step: Step, report: StepReport, check_lease: C
         _add_time(report, "prepare", began)
         began = time.monotonic()
         try:
-            count_dropped_by_state(run.batches, drain(stream, f"{run.checkpoint}/spark", run.process, context.deadline))
+            count_dropped_by_state(run.batches, drain(stream, f"{run.checkpoint}/spark", partial(process_batch, run), context.deadline))
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
             return True

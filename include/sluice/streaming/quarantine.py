@@ -2,7 +2,6 @@
 
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,10 +10,8 @@ from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, Struc
 from ..backlog import is_hidden
 from ..spec import is_remote
 from .columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
+from .step_run import StepRun
 from .tables import append, insert_new, read_commit
-
-if TYPE_CHECKING:
-    from .batch import StepRun
 
 SCHEMA = StructType([
     StructField("row", StringType()), StructField("raw", BinaryType()), StructField("reasons", ArrayType(StringType())), StructField("detail", StringType()),
@@ -23,7 +20,7 @@ SCHEMA = StructType([
 ])
 
 
-def unreadable_among(run: "StepRun", paths: list[str]) -> dict[str, str]:
+def unreadable_among(run: StepRun, paths: list[str]) -> dict[str, str]:
     """The files of a batch that cannot be read, and why: those a reader failed on, and those deleted since they were listed."""
     found = {path: why for path, why in run.unreadable.items() if path in paths}
     # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
@@ -49,7 +46,7 @@ def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
-def write(run: "StepRun", frame: DataFrame, batch: int, refused: int, files: dict[str, str]) -> int:
+def write(run: StepRun, frame: DataFrame, batch: int, refused: int, files: dict[str, str]) -> int:
     """Write a batch's refused rows; a copy of one that is there already is not written again. Returns how many were new.
 
     Args: refused: how many rows of the frame have reasons. files: unreadable ones and why.

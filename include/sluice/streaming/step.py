@@ -11,11 +11,11 @@ from ..quality.rules import compile_rules
 from ..report import BatchReport
 from ..spec import SYSTEM_COLUMNS, FileSource, Paths, Pipeline, RunRequest, Step
 from . import quarantine
-from .batch import StepRun
 from .classify import judge, key_columns, mark_time, require_columns
 from .columns import DEFECT, ENTERED, FILTERED, RESCUED, STAGE, TIME, col
 from .layouts import Layout, find_layouts
 from .source import open_stream
+from .step_run import StepRun
 from .survey import is_good
 from .tables import ensure_table
 from .transform import apply_transform, business_columns

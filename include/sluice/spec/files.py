@@ -1,0 +1,27 @@
+"""Small files that must be whole or absent: manifests, notes of batches, reports, leases."""
+
+import os
+from pathlib import Path
+from uuid import uuid4
+
+from .paths import is_remote
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put a whole file in place of the old one, or none: an object store does so by itself, a folder needs a rename. Raises OSError."""
+    if is_remote(path):
+        path.write_bytes(text.encode())
+        return
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        _write_through(unfinished, text)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _write_through(path: Path, text: str) -> None:
+    with open(path, "xb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
