@@ -62,6 +62,10 @@ class LeaseLost(TransientError):
     """Raised when this run's lease was taken over: it must not write again."""
 
 
+class ParentLost(TransientError):
+    """Raised when the process that asked for this run is gone, so that nobody waits for it and a second try may be on its way."""
+
+
 class UnbalancedReport(TerminalError):
     """Raised when the fates of the rows do not add up to the rows read."""
 

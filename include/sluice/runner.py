@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from .backfill import remove_checkpoint, select_range
 from .backlog import measure_pipeline
-from .checkpoint import hold_lease
-from .errors import ExitCode, RuleStop, SluiceError, TerminalError
+from .checkpoint import Lease, hold_lease
+from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TerminalError
 from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
 from .spec import Paths, Pipeline, RunRequest, load_pipeline
@@ -33,24 +33,27 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
     report = RunReport(pipeline=Path(request.pipeline).stem, run_id=request.run_id, started=now, ended=now, status="done",
                        kind="backfill" if request.window else "scheduled", window=f"{request.window.start} .. {request.window.end}" if request.window else None)
     paths = Paths.under(request.root, report.pipeline)
-    try:
-        pipeline = load_pipeline(request.pipeline)
-        report.pipeline, paths = pipeline.name, Paths.under(request.root, pipeline.name)
-        _run(pipeline, paths, request, report, on_progress or (lambda *_: None))
-    except SluiceError as error:
-        report.error, report.exit_code = str(error), error.exit_code
-        report.status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
-    except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report, and is worth one more try)
-        _log.exception("run %s failed", request.run_id)
-        report.error, report.exit_code, report.status = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}", ExitCode.TRANSIENT, "failed"
-    return _finish(report, paths)
+    leases: dict[str, Lease] = {}
+    with ExitStack() as rights:  # let go only after the report: it is a write like any other
+        try:
+            pipeline = load_pipeline(request.pipeline)
+            report.pipeline, paths = pipeline.name, Paths.under(request.root, pipeline.name)
+            for step in pipeline.steps:
+                leases[step.name] = rights.enter_context(hold_lease(paths.lease(step.name, request.backfill), request.run_id))
+            _run(pipeline, paths, request, report, leases, on_progress or (lambda *_: None))
+        except SluiceError as error:
+            report.error, report.exit_code = str(error), error.exit_code
+            report.status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
+        except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report, and is worth one more try)
+            _log.exception("run %s failed", request.run_id)
+            report.error, report.exit_code, report.status = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}", ExitCode.TRANSIENT, "failed"
+        return _finish(report, paths, leases)
 
 
-def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, on_progress: Progress) -> None:
-    """Lease every checkpoint, ask what waits, and start Spark only when something does."""
+def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, leases: dict[str, Lease], on_progress: Progress) -> None:
+    """Ask what waits, and start Spark only when something does."""
     deadline = time.monotonic() + pipeline.budget.total_seconds()
     with ExitStack() as stack:
-        leases = {step.name: stack.enter_context(hold_lease(paths.checkpoint(step.name, request.backfill), request.run_id)) for step in pipeline.steps}
         ranges = {step.name: select_range(step.source, request.window) for step in pipeline.steps if request.window}
         backlog = measure_pipeline(pipeline, paths) if not ranges else []
         if not any(b.must_run for b in backlog) and not any(r.files for r in ranges.values()):
@@ -60,11 +63,12 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
 
         waiting = sum(b.bytes for b in backlog) + sum(f.size for r in ranges.values() for f in r.files)
         context = _start_spark(stack, pipeline, paths, request, report, waiting, deadline, on_progress)
+        context.leases.update(leases)
         for step in pipeline.steps:
             warnings = next((b.warnings for b in backlog if b.step == step.name), [])
             target, quarantine = paths.table(step.name, step.sink.table), paths.quarantine(step.name)
-            report.steps.append(StepReport(name=step.name, target=target, quarantine=quarantine, warnings=warnings))
-            if not run_step(context, step, report.steps[-1], leases[step.name], ranges.get(step.name)):
+            report.steps.append(StepReport(name=step.name, target=target, quarantine=quarantine, warnings=warnings, within=step.dedup and step.dedup.horizon))
+            if not run_step(context, step, report.steps[-1], ranges.get(step.name)):
                 report.status = "out of time"
                 break
         if request.window and report.status == "done":
@@ -90,15 +94,19 @@ def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: Ru
     return RunContext(spark, pipeline, paths, request, deadline, on_progress)
 
 
-def _finish(report: RunReport, paths: Paths) -> RunReport:
-    """Add what the run cost, and store the report."""
+def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> RunReport:
+    """Add what the run cost, and store the report; a run that was outranked stores none, because the one that took over reports its batches."""
     report.ended = datetime.now(UTC)
     report.seconds_up, report.core_seconds = measure_cost()
     if report.exit_code is ExitCode.DONE and any(rule.on_fail == "stop" for rule in report.failed_rules):
         report.status, report.exit_code = "stopped by a rule", ExitCode.STOPPED_BY_RULE
     if report.status != "nothing new":
         try:
+            for lease in leases.values():
+                lease.check()
             write_report(report, paths.reports())
+        except LeaseLost as error:
+            report.status, report.error, report.exit_code = "failed", report.error or str(error), ExitCode.TRANSIENT
         except OSError as error:
             raise TerminalError(f"the report could not be written: {error}", where=paths.reports(), do="Give the run write access there") from error
     return report

@@ -131,12 +131,29 @@ def test_a_file_that_goes_away_during_the_listing_is_left_out(tmp_path, monkeypa
     assert names(tmp_path) == ["b.json"]
 
 
-def test_links_to_folders_are_followed_and_links_upwards_are_not(tmp_path):
+def test_links_to_folders_are_followed(tmp_path):
     land(tmp_path, "in/a.json", "elsewhere/b.json")
     (tmp_path / "in" / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "in" / "again").symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "in" / "loop").symlink_to(tmp_path / "in")
     assert sorted(names(tmp_path / "in")) == ["a.json", "again/b.json", "link/b.json"]
+
+
+@pytest.mark.parametrize("target", ["in", ".", "elsewhere"])
+def test_a_link_that_leads_back_to_a_folder_above_it_is_an_error_that_names_it(tmp_path, target):
+    """Spark follows such a link forty times over; by way of a folder elsewhere it is no different."""
+    land(tmp_path, "in/a.json", "elsewhere/b.json")
+    (tmp_path / "in" / "out").symlink_to(tmp_path / target)
+    if target == "elsewhere":
+        (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "in")
+    with pytest.raises(SourceError, match=r"(out|back): a link leads back to a folder above it.* Remove the link"):
+        names(tmp_path / "in")
+
+
+def test_a_link_that_ends_nowhere_is_no_file(tmp_path):
+    land(tmp_path, "a.json")
+    (tmp_path / "dangling.json").symlink_to(tmp_path / "absent")
+    (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
+    assert names(tmp_path) == ["a.json"]
 
 
 @pytest.mark.parametrize("spelling", ["file://{}", "file:{}", "{}/", "{}/./"])

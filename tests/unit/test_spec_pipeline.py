@@ -153,8 +153,13 @@ def test_what_a_step_gives_up_is_said():
 
     source = {"path": "in", "format": "json", "schema": {"id": "string", "at": "timestamp"}}
     dedup = {"keys": ["id"], "within": "2 days"}
-    exact = {"name": "s", "source": source, "event_time": {"column": "at"}, "dedup": dedup | {"within": "forever"}}
+    ordered = dedup | {"within": "forever", "order_by": ["at desc"]}
+    exact = {"name": "s", "source": source, "event_time": {"column": "at"}, "dedup": ordered}
     assert describe_limits(Step.model_validate(exact)) == []
-    assert "farther than `within` apart" in describe_limits(Step.model_validate(exact | {"dedup": dedup}))[0]
+    assert describe_limits(Step.model_validate(exact | {"dedup": dedup | {"keys": "*", "within": "forever"}})) == []
+    unordered = describe_limits(Step.model_validate(exact | {"dedup": dedup}))
+    assert "`order_by` names the winner" in unordered[0] and "farther than `within` apart" in unordered[1]
+    assert "as long as the first by `order_by` arrives first" in describe_limits(Step.model_validate(exact | {"dedup": ordered | {"first_arrives_first": True}}))[0]
+    assert "whatever `order_by` says" in describe_limits(Step.model_validate(exact | {"dedup": ordered | {"memory": "state"}}))[1]
     state = describe_limits(Step.model_validate(exact | {"dedup": dedup | {"memory": "state", "late": "keep"}}))
     assert "kept nowhere" in state[0] and "has no effect" in state[1]

@@ -1,5 +1,6 @@
 """Lists a landing folder as Spark's file source would, without Spark."""
 
+import errno
 import os
 import re
 import stat
@@ -67,7 +68,9 @@ def _walk_local(root: str) -> Iterator[LandedFile]:
         if not os.access(start, os.R_OK | os.X_OK):
             raise _refused(start)
         for folder, folders, names in os.walk(start, followlinks=True, onerror=_raise_unless_gone):
-            folders[:] = [f for f in folders if not is_hidden_folder(f) and not _leads_back(folder, f)]
+            folders[:] = [f for f in folders if not is_hidden_folder(f)]
+            for name in folders:
+                _refuse_endless(start, folder, name)
             for name in names:
                 yield from _stat(os.path.join(folder, name))
 
@@ -82,18 +85,27 @@ def _raise_unless_gone(error: OSError) -> None:
         raise _refused(error.filename) from error
 
 
-def _leads_back(folder: str, name: str) -> bool:
-    """True for a link to a folder above it, which would never end."""
+def _refuse_endless(start: str, folder: str, name: str) -> None:
+    """Raise for a link to a folder on the way to it: Spark would read each file below it forty times over, and two such links would never end."""
     path = os.path.join(folder, name)
-    return os.path.islink(path) and (os.path.realpath(folder) + "/").startswith(os.path.realpath(path) + "/")
+    if not os.path.islink(path):
+        return
+    target, above = os.path.realpath(path) + "/", [start]
+    for part in os.path.relpath(folder, start).split("/"):
+        above.append(os.path.join(above[-1], part))
+    if any((os.path.realpath(one) + "/").startswith(target) for one in above):
+        raise SourceError("a link leads back to a folder above it, and Spark would read every file there again and again", where=path, value=target[:-1],
+                          do="Remove the link")
 
 
 def _stat(path: str) -> Iterator[LandedFile]:
-    """The file at a path; nothing when it is gone by now or no file at all."""
+    """The file at a path; nothing when it is gone by now, no file at all, or a link that ends nowhere."""
     try:
         info = os.stat(path)
-    except FileNotFoundError:
-        return
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return
+        raise
     if stat.S_ISREG(info.st_mode):
         yield LandedFile(path, info.st_size, info.st_mtime)
 

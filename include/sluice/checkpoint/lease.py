@@ -1,94 +1,125 @@
-"""The right to use a checkpoint: one run at a time, on a local disk by exclusive create."""
+"""The right to use a checkpoint or to commit to a table: one run at a time, with a number that outranks every earlier holder's.
 
-import json
+A claim is a numbered file, created exclusively. The highest number holds; its holder writes it again at every heartbeat and marks it when it lets go.
+A run that comes next claims the next number: at once where the holder let go or its process is known to have ended, otherwise only after it was silent
+for as long as a lease lasts and stayed silent for two heartbeats more. Before each write a holder looks whether a higher number is there.
+"""
+
+import logging
 import os
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..errors import CheckpointBusy, LeaseLost
-from ..spec import is_remote
+from ..spec import lease_folder
+from .holder import Holder
+from .lease_store import Claim, LeaseStore, open_leases
 
-HEARTBEAT_SECONDS = 5.0
-EXPIRY_SECONDS = 60.0
+_log = logging.getLogger(__name__)
 
-
-def _read(path: Path) -> dict | None:
-    try:
-        return json.loads(path.read_text())
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-def _is_dead(path: Path, holder: dict | None) -> bool:
-    """True when the holder's process is gone (same host) or its heartbeat stopped long ago."""
-    try:
-        silent = time.time() - path.stat().st_mtime
-    except FileNotFoundError:
-        return True
-    if holder is None:
-        return silent > HEARTBEAT_SECONDS  # its file is being written this very moment
-    if holder.get("host") == socket.gethostname() and not Path(f"/proc/{holder['pid']}").exists() and Path("/proc").exists():
-        return True
-    return silent > EXPIRY_SECONDS
+LEASE_SECONDS = float(os.environ.get("SLUICE_LEASE_SECONDS", "60"))
+"""How long a silent holder keeps its right."""
+BEATS = 12
+"""Heartbeats in that time."""
 
 
-def _take(path: Path, me: dict) -> None:
-    for _ in range(3):
-        try:
-            with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "w") as handle:
-                json.dump(me, handle)
-            return
-        except FileExistsError:
-            holder = _read(path)
-            if not _is_dead(path, holder):
-                who = holder or {}
-                raise CheckpointBusy(f"run {who.get('run_id', '?')} holds this checkpoint since {who.get('since', '?')} (process {who.get('pid', '?')} on {who.get('host', '?')})",
-                                     where=str(path.parent), do="Wait for it to end, or stop it") from None
-            # Rename first: of two runs that see the same dead holder, one moves the file and the other finds it gone.
+class Lease:
+    """A held lease. `number`: the fencing number."""
+
+    def __init__(self, where: str, store: LeaseStore, number: int, me: Holder) -> None:
+        self.where, self.store, self.number, self.me = where, store, number, me
+        self.lost = False
+        """Set by the heartbeat once another run took over."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="lease-heartbeat", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Look whether the right is still ours. Raises LeaseLost; an unreachable store raises what it raises."""
+        newest = self.store.newest()
+        if newest is None or newest.number != self.number or newest.holder is None or newest.holder.nonce != self.me.nonce:
+            self.lost = True
+        self.raise_if_lost()
+
+    def raise_if_lost(self) -> None:
+        """Raise LeaseLost when it is known that another run took over; asks nobody."""
+        if self.lost:
+            raise LeaseLost("this run's lease was taken over, so it stops before its next write", where=self.where, value=f"number {self.number}",
+                            do="Nothing: the run that took over goes on from the same place")
+
+    def _beat(self) -> None:
+        while not self._ended.wait(LEASE_SECONDS / BEATS):
             try:
-                os.rename(path, path.with_name(f".lease.{os.getpid()}.{time.monotonic_ns()}.dead"))
-            except FileNotFoundError:
-                continue
-    raise CheckpointBusy("the lease changes hands too fast", where=str(path.parent), do="Try again")
+                self.check()
+                self.me.beats += 1
+                self.store.write(self.number, self.me.model_dump_json())
+            except LeaseLost:
+                return
+            except Exception as error:  # noqa: BLE001 (a store that is away for a moment must not end the heartbeat)
+                _log.warning("%s: the lease's heartbeat failed and is tried again: %s", self.where, error)
+
+    def release(self) -> None:
+        """Let go, so that the next run need not wait."""
+        self._ended.set()
+        self._thread.join()
+        try:
+            self.check()
+            self.store.write(self.number, self.me.model_copy(update={"released": True}).model_dump_json())
+        except LeaseLost:
+            return
+
+
+def _is_free(store: LeaseStore, claim: Claim | None) -> bool:
+    """True when the next number may be claimed."""
+    if claim is None or (claim.holder is not None and (claim.holder.released or claim.holder.is_gone())):
+        return True
+    if claim.silent <= LEASE_SECONDS:
+        return False
+    # Clocks jump and machines sleep: a holder that is there after all beats within this time.
+    time.sleep(2 * LEASE_SECONDS / BEATS)
+    again = store.newest()
+    return again is not None and (again.number, again.beat) == (claim.number, claim.beat)
+
+
+def _take(where: str, store: LeaseStore, me: Holder) -> int | Claim:
+    """Claim the next number; the claim that stands in the way where there is one."""
+    while True:
+        claim = store.newest()
+        if not _is_free(store, claim):
+            return claim
+        number = claim.number + 1 if claim else 1
+        if store.create(number, me.model_dump_json()):
+            newest = store.newest()
+            if newest is not None and newest.number == number:  # else a run that looked too long ago claimed an old number
+                store.remove_below(number)
+                return number
 
 
 @contextmanager
-def hold_lease(checkpoint: str, run_id: str) -> Iterator[Callable[[], None]]:
-    """Hold a checkpoint for the length of a block; yields a check that raises LeaseLost once another run took it over.
+def hold_lease(folder: str, run_id: str, wait: float = 0.0) -> Iterator[Lease]:
+    """Hold the lease of a folder for the length of a block.
 
-    Raises CheckpointBusy, saying who holds it and since when. Object stores: the check always passes (the store's own lease is not there yet).
+    Args: folder: where its claims lie (path or `s3a://` prefix). wait: seconds to wait for a turn. Raises CheckpointBusy, saying who holds it and since when.
     """
-    if is_remote(checkpoint):
-        yield lambda: None
-        return
-    path = Path(checkpoint) / "lease.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    me = {"run_id": run_id, "pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat(timespec="seconds"), "nonce": time.monotonic_ns()}
-    _take(path, me)
-    ended = threading.Event()
-
-    def beat() -> None:
-        while not ended.wait(HEARTBEAT_SECONDS):
-            if _read(path) == me:
-                os.utime(path)
-
-    def check() -> None:
-        if _read(path) != me:
-            raise LeaseLost("this run's lease was taken over, so it stops before its next write", where=str(path), do="The run that took over goes on from the same place")
-
-    thread = threading.Thread(target=beat, name="lease-heartbeat", daemon=True)
-    thread.start()
+    store, me, deadline = open_leases(folder), Holder.me(run_id), time.monotonic() + wait
+    while isinstance(taken := _take(folder, store, me), Claim):
+        if time.monotonic() >= deadline:
+            holder = taken.holder
+            raise CheckpointBusy(f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} (number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
+                                 where=folder, do=f"Wait for it to end, or stop it; a holder that is silent for {LEASE_SECONDS:.0f} s is outranked")
+        time.sleep(0.1)
+    lease = Lease(folder, store, taken, me)
     try:
-        yield check
+        yield lease
     finally:
-        ended.set()
-        thread.join()
-        if _read(path) == me:
-            path.unlink()
-        for dead in path.parent.glob(".lease.*.dead"):
-            dead.unlink(missing_ok=True)
+        lease.release()
+
+
+def take_turn(table: str, run_id: str, wait: float) -> AbstractContextManager[Lease | None]:
+    """Hold the right to commit to a table, waiting `wait` seconds for it; None where the store lets only one of two commits through by itself.
+
+    On a local disk and on S3, Delta looks whether a version is there and then writes it, so two writers at the same instant can lose a commit.
+    """
+    return hold_lease(lease_folder(table), run_id, wait) if table.startswith(("/", "file:", "s3://", "s3a://")) else nullcontext()

@@ -3,6 +3,7 @@
 import sys
 from datetime import UTC, datetime
 
+import psutil
 from airflow.exceptions import AirflowNotFoundException
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
@@ -80,13 +81,21 @@ class RunPipelineOperator(SparkSubmitOperator):
     def _make_request(self, pipeline: Pipeline, context) -> RunRequest:
         master = self._check_connection(pipeline)
         file, run_id = str(pipelines_folder() / self.pipeline_file), context["run_id"]
+        parents = self._find_parents()
         if not self.backfill:
             backlog = context["ti"].xcom_pull(task_ids="probe", key=BACKLOG_KEY) or {}
-            return RunRequest(pipeline=file, run_id=run_id, master=master, backlog_bytes=backlog.get("bytes"))
+            return RunRequest(pipeline=file, run_id=run_id, master=master, parents=parents, backlog_bytes=backlog.get("bytes"))
         interval = context.get("data_interval_start"), context.get("data_interval_end")
         window = choose_window(context["dag_run"].run_type, interval, context["params"])
         waiting = sum(found.size for step in pipeline.steps for found in files_in_window(step.source, window))
-        return RunRequest(pipeline=file, run_id=run_id, master=master, backlog_bytes=waiting, window=window, write=context["params"]["write"])
+        return RunRequest(pipeline=file, run_id=run_id, master=master, parents=parents, backlog_bytes=waiting, window=window, write=context["params"]["write"])
+
+    def _find_parents(self) -> list[tuple[int, float]]:
+        """This task and its supervisor: a driver on this machine stops when either is gone."""
+        if self._hook._connection["deploy_mode"] == "cluster":
+            return []
+        task = psutil.Process()
+        return [(process.pid, process.create_time()) for process in (task, task.parent()) if process]
 
     def _check_connection(self, pipeline: Pipeline) -> str:
         """The master URL of the connection. Raises SluiceError: the hook itself would submit to YARN when the connection does not exist."""

@@ -5,7 +5,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from . import charts, summary, units
+from . import charts, lateness, summary, units
 from .model import Counts, Outcome, RunReport, StepReport
 
 if TYPE_CHECKING:
@@ -33,12 +33,14 @@ def describe_counts(counts: Counts) -> dict:
 
 def describe_step(step: StepReport) -> dict:
     """One step in the pieces the template puts together."""
+    bars = lateness.label_bars(step.lateness) if sum(step.lateness[1:]) else []
     longest = max(step.timings.values(), default=0.0) or 1.0
     return {
         "step": step, "balance": describe_counts(step.counts), "rules": summary.sort_rules(step.rules), "chart": charts.draw_batches(step.batches),
         "batches": step.batches[:_MAX_BATCH_ROWS], "hidden_batches": max(len(step.batches) - _MAX_BATCH_ROWS, 0),
         "timeline": charts.draw_timeline(step), "spread": summary.event_range(step.batches), "tables": summary.list_tables(step),
         "passed": sum(rule.outcome is Outcome.PASSED for rule in step.rules),
+        "notes": summary.step_notes(step), "lateness": [(label, rows, 100 * rows / sum(step.lateness)) for label, rows in bars],
         "phases": [(phase, seconds, 100 * seconds / longest) for phase, seconds in step.timings.items()],
     }
 

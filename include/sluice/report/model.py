@@ -25,6 +25,8 @@ class Counts(_Record):
     quarantined: int = 0
     duplicate: int = 0
     late: int = 0
+    replaced: int = 0
+    """Rows of the table that lost against a row of this run that ranks before them: part of `duplicate`, one for one."""
     late_merged: int = 0
     """Rows behind the watermark that went through the MERGE like all others; told apart for information, each also has its fate."""
 
@@ -91,6 +93,14 @@ class BatchReport(_Record):
     event_time_max: datetime | None = None
     files: int = 0
     seconds: float = 0.0
+    conflicts: int = 0
+    """Keys of which a copy had other content, in the batch or in the table."""
+    overtaken: int = 0
+    """Keys of which a row in the table ranks behind one that came later, although the step promises `first_arrives_first`."""
+    conflict_samples: list[str] = []
+    """The first and the last of these keys; none where a key column is marked `pii`."""
+    lateness: list[int] = []
+    """Rows by how far they were behind the newest row of earlier batches, one number a bar (see report/lateness.py); empty before anything was seen."""
 
 
 class StepReport(_Record):
@@ -109,6 +119,14 @@ class StepReport(_Record):
     watermark_after_ms: int | None = None
     files_read: int = 0
     bytes_read: int = 0
+    conflicts: int = 0
+    """Keys that came with differing content, summed over batches."""
+    overtaken: int = 0
+    conflict_samples: list[str] = []
+    lateness: list[int] = []
+    """Rows by lateness, summed over batches."""
+    within: str | None = None
+    """The dedup's horizon, as written."""
     left_for_next_run: bool = False
     """True when the time budget ended the run before the backlog."""
     versions: dict[str, int] = {}

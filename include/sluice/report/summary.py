@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import Literal
 
 from ..errors import ExitCode
+from .lateness import suggest_within
 from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .units import format_count, to_utc
+from .units import format_count, printable, to_utc
 
 FATES = ("written", "quarantined", "duplicate", "late")
 
@@ -91,6 +92,27 @@ def balance_notes(counts: Counts) -> list[str]:
         notes.append(f"{format_count(counts.malformed)} malformed: no parser could read them; their text is kept in quarantine, copies count as duplicates.")
     if counts.late_merged:
         notes.append(f"{format_count(counts.late_merged)} came behind the watermark and went through the same MERGE; each has its fate above.")
+    return notes
+
+
+def step_notes(step: StepReport) -> list[str]:
+    """The sentences about copies and lateness: keys whose copies differ, and how long a horizon the rows would have needed."""
+    notes = []
+    if step.conflicts:
+        shown = f" (for instance {', '.join(printable(sample) for sample in step.conflict_samples)})" if step.conflict_samples else ""
+        kept = f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks before them" if step.counts.replaced else ""
+        notes.append(f"{format_count(step.conflicts)} keys came with differing content{shown}: `order_by` names the winner, without it the first written stays{kept}.")
+    if step.overtaken:
+        notes.append(f"{format_count(step.overtaken)} keys: a row that ranks first by `order_by` came after the one in the table, which stays because the step "
+                     "promises `first_arrives_first`; without that promise the table would hold the winner.")
+    behind = sum(step.lateness[1:])
+    if behind:
+        enough = suggest_within(step.lateness)
+        advice = f"`within: {enough}` would have covered 99.9 % of all rows" if enough else "no `within` up to a year would have covered 99.9 % of all rows"
+        notes.append(f"{format_count(behind)} rows came behind the newest one of earlier batches; {advice}.")
+    if step.counts.late_merged and step.within:
+        notes.append(f"{format_count(step.counts.late_merged)} rows were older than the newest by more than `within: {step.within}`: "
+                     "a copy of theirs with a time farther away than that was not looked for.")
     return notes
 
 

@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Iterator
 
+from .lateness import label_bars
 from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .summary import FATES, balance_notes, event_range, judge, list_tables, next_step, sort_rules
+from .summary import FATES, balance_notes, event_range, judge, list_tables, next_step, sort_rules, step_notes
 from .units import format_bytes, format_count, format_percent, format_seconds, format_time, format_watermark, from_millis, printable, quote_value
 
 _WIDTH = 100
@@ -49,6 +50,10 @@ def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
         yield from _render_batches(step.batches)
     yield ""
     yield from _render_time(step)
+    if sum(step.lateness[1:]):
+        yield from _render_lateness(step.lateness)
+    for note in step_notes(step):
+        yield from textwrap.wrap(note, _WIDTH, subsequent_indent="  ")
     for warning in step.warnings:
         yield from textwrap.wrap(f"Warning: {printable(warning)}", _WIDTH, subsequent_indent="  ")
     if step.left_for_next_run:
@@ -119,6 +124,13 @@ def _render_time(step: StepReport) -> Iterator[str]:
     if step.timings:
         phases = ", ".join(f"{printable(phase)} {format_seconds(seconds)}" for phase, seconds in step.timings.items())
         yield from textwrap.wrap(f"Phases      {phases}", _WIDTH, subsequent_indent=" " * 12)
+
+
+def _render_lateness(histogram: list[int]) -> Iterator[str]:
+    yield "Behind the newest row of earlier batches"
+    total = sum(histogram)
+    for label, rows in label_bars(histogram):
+        yield f"  {label:<16}{format_count(rows):>11}  {format_percent(rows, total):>7}  {'█' * max(round(_BAR * rows / total), 1 if rows else 0)}"
 
 
 def _render_cost(report: RunReport) -> Iterator[str]:

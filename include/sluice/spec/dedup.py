@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from .model import Spec
-from .quantities import Duration
+from .quantities import Duration, format_duration
 
 
 class EventTime(Spec):
@@ -25,11 +25,18 @@ class Dedup(Spec):
     within: Duration | Literal["forever"]
     """Copies lie at most this far apart in event time: the watermark's delay and the bound of the MERGE."""
     order_by: list[str] = []
-    """Where rows share a key and differ: the first by these columns (`amount` or `amount desc`) wins; content breaks ties."""
+    """Where rows share a key and differ: the first by these columns (`amount` or `amount desc`) wins, also over one that is in the table; content breaks ties."""
+    first_arrives_first: bool = False
+    """A promise about `order_by`: the winner of a key never comes after a row it beats. Rows of the table are then never replaced, which costs less."""
     late: Literal["merge", "keep", "drop"] = "merge"
     """Rows behind the watermark: through the same MERGE, to the late table, or counted only."""
     memory: Literal["table", "state"] = "table"
     """Where keys are remembered: in the target itself, or in Spark's state store."""
+
+    @property
+    def horizon(self) -> str:
+        """`within` as a person writes it."""
+        return self.within if isinstance(self.within, str) else format_duration(self.within)
 
 
 class RuleSpec(Spec):

@@ -1,5 +1,6 @@
 """Small files that must be whole or absent: manifests, notes of batches, reports, leases."""
 
+import errno
 import os
 from pathlib import Path
 from uuid import uuid4
@@ -18,6 +19,31 @@ def replace_file(path: Path, text: str) -> None:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def create_file(path: Path, text: str) -> bool:
+    """Create a whole file of a local disk; False when it is there already. Raises OSError."""
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        _write_through(unfinished, text)
+        os.link(unfinished, path)  # unlike a rename, never replaces
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        return _create_in_place(path, text)  # a file system without links
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return True
+
+
+def _create_in_place(path: Path, text: str) -> bool:
+    try:
+        _write_through(path, text)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _write_through(path: Path, text: str) -> None:

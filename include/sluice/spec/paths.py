@@ -23,6 +23,12 @@ def open_path(path: str | os.PathLike) -> Path:
     return UPath(text.replace("s3a://", "s3://", 1))
 
 
+def lease_folder(table: str) -> str:
+    """Where the lease of a table lies: beside it, because a folder within belongs to Delta."""
+    parent, _, name = table.rstrip("/").rpartition("/")
+    return f"{parent}/_leases/{name}"
+
+
 @dataclass(frozen=True)
 class Paths:
     """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made absolute."""
@@ -55,6 +61,10 @@ class Paths:
     def late(self, step: str) -> str:
         """The late table of a step."""
         return self._join("tables", self.pipeline, f"{step}__late")
+
+    def lease(self, step: str, backfill: str | None = None) -> str:
+        """Where the lease of a step's checkpoint lies."""
+        return f"{self.checkpoint(step, backfill)}/lease"
 
     def checkpoint(self, step: str, backfill: str | None = None) -> str:
         """Folder that holds `spark/` (Spark's own checkpoint), our manifest and the lease."""

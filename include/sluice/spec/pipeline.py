@@ -74,7 +74,14 @@ def describe_limits(step: Step) -> list[str]:
                       "and a backfill does not share that memory")
         if step.dedup.late != "merge":
             limits.append(f"{step.name}: `late: {step.dedup.late}` has no effect with `memory: state`")
-    elif step.dedup and step.dedup.late != "merge":
+        if step.dedup.order_by:
+            limits.append(f"{step.name}: with `memory: state` the first row of a key to arrive stays, whatever `order_by` says")
+    elif step.dedup and step.dedup.keys != "*" and not step.dedup.order_by:
+        limits.append(f"{step.name}: exact for every cut of the backlog as long as rows with the same key are equal; where they differ, the first written stays, "
+                      "and the report counts such keys. `order_by` names the winner")
+    elif step.dedup and step.dedup.first_arrives_first:
+        limits.append(f"{step.name}: exact for every cut of the backlog as long as the first by `order_by` arrives first; the report counts the keys of which it did not")
+    if step.dedup and step.dedup.memory == "table" and step.dedup.late != "merge":
         limits.append(f"{step.name}: with `late: {step.dedup.late}` it depends on how the backlog is cut which rows are late; `late: merge` does not")
     if step.dedup and step.dedup.keys != "*" and step.dedup.within != "forever":
         limits.append(f"{step.name}: copies of a key farther than `within` apart in event time are two rows; `within: forever` compares with the whole table")

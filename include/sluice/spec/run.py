@@ -48,6 +48,9 @@ class RunRequest(Spec):
     backlog_bytes: int | None = None
     """What the probe saw; chooses the JVM profile."""
 
+    parents: list[tuple[int, float]] = []
+    """Process id and start time (epoch seconds) of those who asked for the run, on this machine: it stops when one is gone."""
+
     @property
     def backfill(self) -> str | None:
         """The name of a backfill's own checkpoint; None for a run that drains what is new."""

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..backlog import Checkpoint, is_hidden
-from ..checkpoint import Entry, note_batch
+from ..checkpoint import Entry, Lease, note_batch
 from ..errors import RuleStop, SourceError
 from ..quality.expectations import validate_table
 from ..quality.rules import row_result
@@ -19,12 +19,12 @@ from ..report import BatchReport, Counts, Outcome
 from . import quarantine
 from .classify import judge
 from .columns import RESCUED, SOURCE, TIME, col
-from .dedup import merge_condition, reduce_by_key
+from .dedup import beats_condition, compares_whole_rows, find_conflicts, merge_condition, reduce_by_key
 from .drain import UnplannedFiles
 from .layouts import has_layouts
 from .step_run import StepRun, Verdict
 from .survey import Survey, is_good, is_late, take_survey
-from .tables import append, insert_new, read_commit
+from .tables import append, frame_of, insert_new, read_commit, table_version
 
 
 def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
@@ -38,7 +38,7 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
         raise UnplannedFiles(unplanned)
     watermark = checkpoint.batch_watermark_ms(batch)
     stateful = run.step.dedup is not None and run.step.dedup.memory == "state"  # its frame must be read in any case, for the state
-    done = _replayed(run, frame, batch) if batch == run.open_batch and not stateful else None
+    done = _replayed(run, frame, batch, watermark) if batch == run.open_batch and not stateful else None
     report, verdicts = done or _survey_and_write(run, frame, batch, watermark, [f.path for f in files])
     report.watermark_ms, report.files = watermark or None, len(files)
     report.seconds = round(time.monotonic() - started, 3)
@@ -55,7 +55,8 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if held else judge(frame, run.step, run.business, run.rules)
     try:
-        survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden)
+        newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark and not held else None
+        survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden, newest)
         report = _write(run, frame, batch, survey, 0 if held else watermark, files)
     finally:
         if held:
@@ -63,14 +64,18 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
     return report, run.verdicts(survey)
 
 
-def _replayed(run: StepRun, frame: DataFrame, batch: int) -> tuple[BatchReport, dict[str, Verdict]] | None:
+def _replayed(run: StepRun, frame: DataFrame, batch: int, watermark: int) -> tuple[BatchReport, dict[str, Verdict]] | None:
     """The report of a batch whose target commit survived a crash, from that commit; None when it has to be done (again)."""
     note = read_commit(frame.sparkSession, run.target, run.transaction(batch).app_id, batch)
     if note is None or "counts" not in note:
         return None
     run.run_ids.append(note["run_id"])
-    counts = Counts(**{**note["counts"], "written": note["inserted"], "duplicate": note["counts"]["duplicate"] + note["good"] - note["inserted"]})
-    report = BatchReport(batch_id=batch, counts=counts, replayed=True, event_time_min=_moment(note["oldest"]), event_time_max=_moment(note["newest"]))
+    counts = Counts(**{**note["counts"], "written": note["inserted"], "replaced": note["replaced"],
+                       "duplicate": note["counts"]["duplicate"] + note["good"] - note["inserted"]})
+    report = BatchReport(batch_id=batch, counts=counts, replayed=True, event_time_min=_moment(note["oldest"]), event_time_max=_moment(note["newest"]),
+                         lateness=note["lateness"])
+    unique = _one_a_key(run, judge(frame, run.step, run.business, run.rules), watermark)
+    _count_conflicts(run, unique, report, note["oldest"], note["newest"], note["version"] - 1)
     return report, note["rules"]
 
 
@@ -113,37 +118,78 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
     good = survey.good - late
     counts = Counts(read=survey.malformed + survey.parsed + len(lost_files), malformed=survey.malformed + len(lost_files), parsed=survey.parsed,
                     entered=survey.entered, late=late, late_merged=survey.late - late)
-    if survey.refused or lost_files:
-        run.before_write()
-        counts.quarantined = quarantine.write(run, frame, batch, survey.refused, lost_files)
-        counts.duplicate = survey.refused + len(lost_files) - counts.quarantined
-    if late and run.late == "keep":
-        rows = frame.where(is_good() & is_late(watermark))
-        behind = (F.lit(watermark * 1000) - F.unix_micros(TIME)) / 1e6
-        stamped = _stamp(run, rows.withColumn("_late_by_seconds", behind), batch, "_late_by_seconds")
-        run.before_write()
-        append(run.paths.late(run.step.name), stamped, run.transaction(batch))
-    if good or run.replace_where:
-        run.before_write()
-        note = {"run_id": run.run_ids[0], "counts": counts.model_dump(), "good": good, "rules": run.verdicts(survey), "oldest": survey.oldest, "newest": survey.newest}
-        counts.written = _write_target(run, frame, batch, survey, watermark, note)
-        counts.duplicate += good - counts.written
-    return BatchReport(batch_id=batch, counts=counts, event_time_min=_moment(survey.oldest), event_time_max=_moment(survey.newest))
+    report = BatchReport(batch_id=batch, counts=counts, event_time_min=_moment(survey.oldest), event_time_max=_moment(survey.newest), lateness=survey.lateness)
+    unique = _one_a_key(run, frame, watermark)
+    with run.take_turn() as turn:
+        if survey.refused or lost_files:
+            _check_right(run, turn)
+            counts.quarantined = quarantine.write(run, frame, batch, survey.refused, lost_files)
+            counts.duplicate = survey.refused + len(lost_files) - counts.quarantined
+        if late and run.late == "keep":
+            _check_right(run, turn)
+            counts.late = _write_late(run, unique, batch, survey, watermark)
+            counts.duplicate += late - counts.late
+        if good or run.replace_where:
+            _check_right(run, turn)
+            note = {"run_id": run.run_ids[0], "counts": counts.model_dump(), "good": good, "rules": run.verdicts(survey), "oldest": survey.oldest,
+                    "newest": survey.newest, "lateness": survey.lateness}
+            before = table_version(run.target)
+            counts.written, counts.replaced = _write_target(run, unique, batch, survey, watermark, note)
+            counts.duplicate += good - counts.written
+            _count_conflicts(run, unique, report, survey.oldest, survey.newest, before)
+    return report
 
 
-def _write_target(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark: int, note: dict) -> int:
-    """Write the good rows; returns how many the table did not hold before."""
-    step = run.step
-    rows = frame.where(is_good() & ~is_late(watermark)) if run.late != "merge" else frame.where(is_good())
+def _check_right(run: StepRun, turn: Lease | None) -> None:
+    run.before_write()
+    if turn is not None:
+        turn.check()
+
+
+def _merges(run: StepRun) -> bool:
+    return run.step.dedup is not None and run.step.dedup.memory == "table"
+
+
+def _one_a_key(run: StepRun, frame: DataFrame, watermark: int) -> DataFrame:
+    """The rows that may be written, one a key; where a late and a timely one share a key, the timely one."""
+    rows = frame.where(is_good())
+    return reduce_by_key(rows, run.step, run.keys, run.business, is_late(watermark) if run.late != "merge" else None) if _merges(run) else rows
+
+
+def _condition(run: StepRun, oldest: int, newest: int) -> str:
+    return merge_condition(run.step, run.keys, run.business, oldest, newest)
+
+
+def _write_late(run: StepRun, unique: DataFrame, batch: int, survey: Survey, watermark: int) -> int:
+    """Put late rows into their table, unless they are copies of what the target or the late table holds; returns how many."""
+    condition = _condition(run, survey.oldest, survey.newest)
+    target = frame_of(unique.sparkSession, run.target)
+    behind = (F.lit(watermark * 1000) - F.unix_micros(TIME)) / 1e6
+    rows = unique.where(is_late(watermark)).alias("s").join(target.alias("t"), F.expr(condition), "left_anti").withColumn("_late_by_seconds", behind)
+    return insert_new(run.paths.late(run.step.name), _stamp(run, rows, batch, "_late_by_seconds"), condition, run.transaction(batch))[0]
+
+
+def _write_target(run: StepRun, unique: DataFrame, batch: int, survey: Survey, watermark: int, note: dict) -> tuple[int, int]:
+    """Write the good rows; returns how many the table did not hold before, and how many it held that lost against one of these."""
+    rows = _stamp(run, unique.where(~is_late(watermark)) if run.late != "merge" else unique, batch)
     txn = run.transaction(batch, note)
     if run.replace_where:
-        unique = _stamp(run, reduce_by_key(rows, step, run.keys, run.business), batch) if step.dedup else _stamp(run, rows, batch)
-        append(run.target, unique, txn, replace_where=run.replace_where)
-        return read_commit(frame.sparkSession, run.target, txn.app_id, batch)["inserted"]
-    if step.dedup is None or step.dedup.memory == "state":
-        append(run.target, _stamp(run, rows, batch), txn)
-        return note["good"]
-    unique = _stamp(run, reduce_by_key(rows, step, run.keys, run.business), batch)
-    condition = merge_condition(step, run.keys, run.business, survey.oldest, survey.newest)
-    inserted = insert_new(run.target, unique, condition, txn)
-    return inserted if inserted is not None else read_commit(frame.sparkSession, run.target, txn.app_id, batch)["inserted"]
+        append(run.target, rows, txn, replace_where=run.replace_where)
+        return read_commit(unique.sparkSession, run.target, txn.app_id, batch)["inserted"], 0
+    if not _merges(run):
+        append(run.target, rows, txn)
+        return note["good"], 0
+    held = {name.lower() for name in frame_of(unique.sparkSession, run.target).columns} if run.step.dedup.order_by and not run.step.dedup.first_arrives_first else set()
+    beats = beats_condition(run.step, run.business, held) if held and not compares_whole_rows(run.keys, run.business) else None
+    return insert_new(run.target, rows, _condition(run, survey.oldest, survey.newest), txn, beats)
+
+
+def _count_conflicts(run: StepRun, unique: DataFrame, report: BatchReport, oldest: int | None, newest: int | None, version: int | None) -> None:
+    """Add the keys of which copies differ; read only where there are copies that can. `version`: of the target before this batch."""
+    if not _merges(run) or compares_whole_rows(run.keys, run.business) or not report.counts.duplicate or oldest is None:
+        return
+    table = None if run.replace_where or version is None else frame_of(unique.sparkSession, run.target, version)
+    seen = find_conflicts(unique, table, _condition(run, oldest, newest), run.step, run.keys, run.business)
+    report.conflicts, report.overtaken = seen["conflicts"], seen["overtaken"] if run.step.dedup.first_arrives_first else 0
+    if seen["conflicts"] and not run.hidden & set(run.keys):
+        report.conflict_samples = sorted({seen["first"], seen["last"]})

@@ -52,7 +52,7 @@ def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
     if step.event_time is None:
         return frame.withColumn(TIME, F.lit(_NO_TIME).cast("timestamp"))
     horizon = F.current_timestamp() + F.expr(f"INTERVAL {int(step.event_time.max_future.total_seconds())} SECONDS")
-    trusted = F.when(F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED) & (time <= horizon), time)
+    trusted = F.when(F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED) & time.between(F.lit(_NO_TIME).cast("timestamp"), horizon), time)
     return frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
 
 
@@ -67,8 +67,8 @@ def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRul
         reasons.append(F.when(sound & missing, F.lit(NULL_KEY)))
     if step.event_time is not None:
         untimed = sound & (F.col(TIME) == F.lit(_NO_TIME).cast("timestamp"))
-        absent = _time_column(step, business).isNull()
-        reasons += [F.when(untimed, F.when(absent, F.lit(NULL_TIME)).when(col(step.event_time.column) != F.lit(_NO_TIME), F.lit(FUTURE_TIME)))]
+        time, no_time = _time_column(step, business), F.lit(_NO_TIME).cast("timestamp")
+        reasons += [F.when(untimed, F.when(time.isNull() | (time < no_time), F.lit(NULL_TIME)).when(time != no_time, F.lit(FUTURE_TIME)))]
     checks: list[Column] = []
     for number, rule in enumerate(rules):
         checks += [(sound & rule.evaluated).alias(f"e{number}"), (sound & rule.unexpected).alias(f"u{number}")]

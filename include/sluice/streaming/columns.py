@@ -19,6 +19,8 @@ REASONS = "_reasons"
 """Why the row is refused; empty when it is not."""
 CHECKS = "_checks"
 """Struct of two booleans a rule: e<i> (evaluated), u<i> (unexpected)."""
+CONTENT, DIFFERS = "_content", "_differs"
+"""Of a row that stands for its key: what it says, as one number; whether another row of the key in its batch said something else."""
 
 ENTERED, FILTERED, PARSED = "entered", "filtered", "parsed"
 MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = "malformed", "null_key", "null_time", "future_time", "unreadable_file"

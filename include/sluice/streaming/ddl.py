@@ -1,4 +1,4 @@
-"""Schemas as Spark's DDL, and what a parser makes of a number its type cannot hold."""
+"""Schemas as Spark's DDL, and what a parser makes of a value its type cannot hold."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,8 @@ from pyspark.sql import functions as F
 from ..spec import FileSource
 from .columns import DEFECT, quote
 
+YEARS = "not within the years 1 to 9999"
+
 
 def schema_ddl(columns: dict[str, str], *, corrupt: bool = False) -> str:
     """`a` bigint, `b` string [, `_defect` string]."""
@@ -16,11 +18,25 @@ def schema_ddl(columns: dict[str, str], *, corrupt: bool = False) -> str:
 
 
 def beyond_range(source: FileSource, row: str, is_number: Callable[[str], Column]) -> Column:
-    """A defect where a number reads as Infinity though its text has digits: 1e999 is no infinity, it does not fit. NULL elsewhere."""
+    """A defect where a number reads as Infinity though its text has digits (1e999 is no infinity, it does not fit), and outside the years 1 to 9999.
+
+    Spark's own range of years is 1 to 9999: beyond it, it computes, and the readers of its tables fail.
+    """
     infinite = F.lit(float("inf"))
     found = [
         F.when((F.abs(F.col(f"{row}.{quote(name)}")) == infinite) & is_number(name), F.lit(f"{name}: a number beyond the range of {type_}"))
         for name, type_ in source.columns.items()
         if type_.strip().lower() in ("float", "double")
     ]
+    found += [F.when(outside_years(F.col(f"{row}.{quote(name)}")), F.lit(f"{name}: {YEARS}")) for name, type_ in source.columns.items() if is_time(type_)]
     return F.coalesce(*found) if found else F.lit(None).cast("string")
+
+
+def is_time(type_: str) -> bool:
+    """True for the types that hold a date."""
+    return type_.strip().lower() in ("date", "timestamp", "timestamp_ntz")
+
+
+def outside_years(time: Column) -> Column:
+    """True for a date or time that is not within the years 1 to 9999."""
+    return (F.year(time) < 1) | (F.year(time) > 9999)

@@ -5,22 +5,74 @@ The table is the memory: an insert-only MERGE, pruned to the event times in whic
 
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StructType
 
 from ..spec import Step
-from .columns import col, quote
+from .columns import CONTENT, DIFFERS, col, quote
 
 
-def reduce_by_key(rows: DataFrame, step: Step, keys: list[str], business: StructType) -> DataFrame:
-    """Keep one row a key. Which one is decided by `order_by`, then by content, so that no cut of the backlog changes it."""
-    if set(keys) >= set(business.names):
-        return rows.dropDuplicates(keys)  # full copies: every choice is the same row
-    ranks = [col(term.split()[0]).desc() if term.lower().endswith(" desc") else col(term.split()[0]).asc() for term in step.dedup.order_by]
-    content = [F.to_json(col(f.name)) if isinstance(f.dataType, MapType) else col(f.name) for f in business.fields]
-    order = Window.partitionBy(*[col(k) for k in keys]).orderBy(*ranks, F.xxhash64(*content))
-    return rows.withColumn("_rank", F.row_number().over(order)).where("_rank = 1").drop("_rank")
+def compares_whole_rows(keys: list[str], business: StructType) -> bool:
+    """True when copies are equal in every column, so that any of them may stand for all."""
+    return set(keys) >= set(business.names)
+
+
+def _content(business: StructType, row: str = "", held: set[str] | None = None) -> str:
+    """SQL: one number for what a row says. NULL adds nothing to it, so a column that the table does not have yet reads as NULL; maps have no hash of their own."""
+    names = [f"{row}{quote(f.name)}" if not isinstance(f.dataType, MapType) else f"to_json({row}{quote(f.name)})"
+             for f in business.fields if held is None or f.name.lower() in held]
+    return f"xxhash64({', '.join(names) or 'NULL'})"
+
+
+def _parse_order(step: Step) -> list[tuple[str, bool]]:
+    """(column, descending) of each term of `order_by`."""
+    return [(term.split()[0], term.lower().endswith(" desc")) for term in step.dedup.order_by]
+
+
+def reduce_by_key(rows: DataFrame, step: Step, keys: list[str], business: StructType, last: Column | None = None) -> DataFrame:
+    """Keep one row a key: the first by `order_by`, then by content, so that no cut of the backlog changes it.
+
+    Args: last: rows that stand behind all others. Out: the same columns and `_content`, `_differs` (another row of the key said something else).
+    """
+    if compares_whole_rows(keys, business):
+        return rows.dropDuplicates(keys).withColumns({CONTENT: F.lit(0), DIFFERS: F.lit(False)})
+    ranks = [col(name).desc() if descending else col(name).asc() for name, descending in _parse_order(step)]
+    same_key = Window.partitionBy(*[col(k) for k in keys])
+    order = same_key.orderBy(*([last.asc()] if last is not None else []), *ranks, F.col(CONTENT))
+    marked = rows.withColumn(CONTENT, F.expr(_content(business)))
+    ranked = marked.withColumns({"_rank": F.row_number().over(order), DIFFERS: F.min(CONTENT).over(same_key) != F.max(CONTENT).over(same_key)})
+    return ranked.where("_rank = 1").drop("_rank")
+
+
+def beats_condition(step: Step, business: StructType, held: set[str]) -> str:
+    """SQL under which row `s` ranks before row `t` of the table, in the very order of `reduce_by_key` (NULL first ascending, last descending).
+
+    Args: held: lower-case names of the table's columns.
+    """
+    verdict = f"{_content(business, 's.')} < {_content(business, 't.', held)}"
+    for name, descending in reversed(_parse_order(step)):
+        s, t = f"s.{quote(name)}", f"t.{quote(name)}" if name.lower() in held else "NULL"
+        first = f"coalesce({s} > {t}, {t} IS NULL)" if descending else f"coalesce({s} < {t}, {s} IS NULL)"
+        verdict = f"CASE WHEN {s} <=> {t} THEN {verdict} ELSE {first} END"
+    return verdict
+
+
+def find_conflicts(unique: DataFrame, table: DataFrame | None, condition: str, step: Step, keys: list[str], business: StructType) -> Row:
+    """Keys of a reduced batch that came with differing content, in the batch or in the table as it was before.
+
+    Out: `conflicts`, how many; `first` and `last`, two of them as text; `overtaken`, how many rank before their row in the table.
+    """
+    differs, overtaken = F.col(f"s.{DIFFERS}"), F.lit(False)
+    rows = unique.alias("s")
+    if table is not None:
+        held = {name.lower() for name in table.columns}
+        matched = F.expr(f"t.{quote(keys[0])} IS NOT NULL AND {_content(business, 't.', held)} <> s.{CONTENT}")
+        rows, differs = rows.join(table.alias("t"), F.expr(condition), "left"), differs | matched
+        overtaken = matched & F.expr(beats_condition(step, business, held))
+    text = F.substring(F.concat_ws(", ", *[F.col(f"s.{quote(k)}").cast("string") for k in keys]), 1, 80)
+    counted = [F.count("*").alias("conflicts"), F.min(text).alias("first"), F.max(text).alias("last"), F.count_if(overtaken).alias("overtaken")]
+    return rows.where(differs).agg(*counted).first()
 
 
 def _literal(micros: int, kind: DataType) -> str:

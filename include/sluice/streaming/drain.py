@@ -44,11 +44,12 @@ class UnplannedFiles(Exception):
         self.paths = paths
 
 
-def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int], None], deadline: float, grace: float = 120.0) -> list[dict]:
+def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int], None], deadline: float, raise_if_lost: Callable[[], None] = lambda: None,
+          grace: float = 120.0) -> list[dict]:
     """Run a stream with `availableNow` until its backlog is gone.
 
     Args: checkpoint: folder of Spark's checkpoint. process: called with each batch and its id. deadline: `time.monotonic()` after which no batch starts;
-    a batch that then runs longer than `grace` seconds more is cut off and comes again. Returns Spark's progress events.
+    a batch that then runs longer than `grace` seconds more is cut off and comes again. raise_if_lost: asked every second. Returns Spark's progress events.
     Raises OutOfTime, UnreadableFile and what `process` raised.
     """
     failures: list[Exception] = []
@@ -64,8 +65,10 @@ def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int]
 
     query = stream.writeStream.foreachBatch(guarded).option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
     try:
-        if not query.awaitTermination(max(1.0, deadline + grace - time.monotonic())):
-            raise OutOfTime
+        while not query.awaitTermination(1):
+            raise_if_lost()
+            if time.monotonic() > deadline + grace:
+                raise OutOfTime
         return [dict(progress) for progress in query.recentProgress]
     except PySparkException as error:
         raise explain(failures[-1] if failures else error) from None

@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial, reduce
 
 from pyspark.sql import SparkSession
 
 from ..backfill import Range
 from ..backlog import Checkpoint, LandedFile, list_files, waiting_files
-from ..checkpoint import find_unreported, forget, note_batch
+from ..checkpoint import Lease, check_parents, find_unreported, forget, note_batch, take_turn
 from ..errors import TransientError
-from ..report import BatchReport, Counts, StepReport
+from ..report import BatchReport, Counts, StepReport, add_histograms
 from ..spec import Paths, Pipeline, RunRequest, Step
 from .batch import process_batch
 from .drain import OutOfTime, UnplannedFiles, UnreadableFile, drain
@@ -32,12 +33,29 @@ class RunContext:
     request: RunRequest
     deadline: float
     on_progress: Progress
+    leases: dict[str, Lease] = field(default_factory=dict)
+    """The lease of each step's checkpoint."""
+
+    def raise_if_lost(self) -> None:
+        """Raise when it is known that this run must stop: a lease is lost, or nobody waits for it any more. Asks no store."""
+        for lease in self.leases.values():
+            lease.raise_if_lost()
+        check_parents(self.request.parents)
+
+    def check_right(self, step: Step) -> None:
+        """Raise when this run may not write for a step any more."""
+        self.leases[step.name].check()
+        check_parents(self.request.parents)
+
+    def take_turn(self, table: str) -> AbstractContextManager[Lease | None]:
+        """Wait for the right to commit to a table, as long as the time budget lasts."""
+        return take_turn(table, self.request.run_id, wait=max(60.0, self.deadline - time.monotonic()))
 
 
-def run_step(context: RunContext, step: Step, report: StepReport, check_lease: Callable[[], None], chosen: Range | None = None) -> bool:
+def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range | None = None) -> bool:
     """Drain one step into its report; False when the time budget ended it before its backlog.
 
-    Args: check_lease: raises when this run may not write any more. chosen: the files of a backfill. Raises what building and draining raise.
+    Args: chosen: the files of a backfill. Raises what building and draining raise.
     """
     checkpoint = Checkpoint(context.paths.checkpoint(step.name, context.request.backfill) + "/spark")
     report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
@@ -47,12 +65,11 @@ def run_step(context: RunContext, step: Step, report: StepReport, check_lease: C
     while True:
         began = time.monotonic()
         stream, run = _build(context, step, report, waiting, unreadable, chosen, run)
-        run.before_write = check_lease
         _carry_over(run, report, context.paths, checkpoint)
         _add_time(report, "prepare", began)
         began = time.monotonic()
         try:
-            count_dropped_by_state(run.batches, drain(stream, f"{run.checkpoint}/spark", partial(process_batch, run), context.deadline))
+            count_dropped_by_state(run.batches, drain(stream, f"{run.checkpoint}/spark", partial(process_batch, run), context.deadline, context.raise_if_lost))
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
             return True
@@ -74,8 +91,10 @@ def _build(context: RunContext, step: Step, report: StepReport, waiting: list[La
            earlier: StepRun | None) -> tuple:
     """The stream and its bookkeeping; a second try within the run goes on with what the first one counted."""
     narrowed = {"path": chosen.path, "pattern": chosen.pattern} if chosen else {}
-    stream, run, warnings = build_step(context.spark, context.pipeline, step, context.paths, context.request, waiting, unreadable=unreadable, **narrowed)
+    with context.take_turn(context.paths.table(step.name, step.sink.table)):  # it may create the tables
+        stream, run, warnings = build_step(context.spark, context.pipeline, step, context.paths, context.request, waiting, unreadable=unreadable, **narrowed)
     report.warnings += [w for w in warnings if w not in report.warnings]
+    run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, run.target)
     run.sizes, run.batches = {f.path: f.size for f in waiting}, report.batches
     if earlier is not None:
         run.tallies, run.run_ids = earlier.tallies, earlier.run_ids
@@ -119,6 +138,11 @@ def _judge(spark: SparkSession, run: StepRun, report: StepReport) -> None:
 def _close(run: StepRun, report: StepReport) -> None:
     """Note the counts, the verdicts and where everything stands now."""
     report.counts = sum((batch.counts for batch in report.batches), Counts())
+    report.conflicts = sum(batch.conflicts for batch in report.batches)
+    report.overtaken = sum(batch.overtaken for batch in report.batches)
+    samples = sorted({sample for batch in report.batches for sample in batch.conflict_samples})
+    report.conflict_samples = samples[:1] + samples[1:][-1:]
+    report.lateness = reduce(add_histograms, (batch.lateness for batch in report.batches), [])
     report.rules = run.rule_results() + run.table_results
     checkpoint = Checkpoint(f"{run.checkpoint}/spark")
     report.offsets_after, report.watermark_after_ms = checkpoint.newest_commit, checkpoint.watermark_ms

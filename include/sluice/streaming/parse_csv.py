@@ -61,6 +61,14 @@ def _fit(source: FileSource, layout: Layout, row: str) -> Column:
     return F.struct(*fields, defect.alias(DEFECT), F.when(defect.isNull(), rescued).alias(RESCUED))
 
 
+def _why_not(declared: FileSource, row: str, texts: Column) -> Column:
+    """What is wrong with a record Spark cannot fit into its header: the number of its fields, or the columns whose value does not fit."""
+    misfits = [F.when(texts.getField(c).isNotNull() & F.col(f"{row}.{quote(c)}").isNull(), F.lit(f"{c} is not {t}")) for c, t in declared.columns.items()]
+    named = F.nullif(F.concat_ws(", ", *misfits), F.lit(""))
+    return F.when(texts.isNull() | texts.getField(DEFECT).isNotNull(), F.lit("not as many fields as the header")).otherwise(
+        F.coalesce(named, F.lit("not a CSV record of this schema")))
+
+
 def _defect(source: FileSource, layout: Layout, row: str) -> Column:
     if not any(layout.columns):
         return F.lit("the file's first line names none of the schema's columns")
@@ -68,7 +76,7 @@ def _defect(source: FileSource, layout: Layout, row: str) -> Column:
     declared = source.model_copy(update={"columns": {c: t for c, t in source.columns.items() if c in layout.columns}})
     texts = _parse_row(source, layout, as_text=True)
     return F.coalesce(
-        F.when(F.col(row).isNull() | F.col(f"{row}.{DEFECT}").isNotNull(), F.lit("not a CSV record of this schema")),
+        F.when(F.col(row).isNull() | F.col(f"{row}.{DEFECT}").isNotNull(), _why_not(declared, row, texts)),
         F.when(F.col(RAW).contains(quote_mark) & ~F.col(RAW).rlike(f"^{record_pattern(source, closed=True)}$"), F.lit("a quoted value is not closed")) if quote_mark else F.lit(None),
         beyond_range(declared, row, lambda name: texts.getField(name).rlike("[0-9]")),
     )

@@ -7,7 +7,13 @@ from pyspark.sql import functions as F
 
 from ..spec import FileSource
 from .columns import DEFECT, RAW, RESCUED, col, quote
-from .ddl import beyond_range, schema_ddl
+from .ddl import YEARS, beyond_range, is_time, schema_ddl
+
+_BIG_EXPONENT = r"[:\[,]\s*-?[0-9][0-9.]*[eE]\+?[0-9]{3}"
+"""A number that may be read as Infinity, also where the schema wants text or knows no such field."""
+_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_LONE_SURROGATE = rf"(?<!\\)(?:\\\\)*+(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
+"""An escape that names half a character: Spark writes `?` in its place."""
 
 
 def parse_json(lines: DataFrame, source: FileSource) -> DataFrame:
@@ -23,16 +29,27 @@ def parse_json(lines: DataFrame, source: FileSource) -> DataFrame:
     names = F.map_keys("_fields")
     unknown = F.map_filter("_fields", lambda name, _: ~name.isin(*source.columns))
     defect = F.coalesce(
-        F.when(F.col(f"_typed.{DEFECT}").isNotNull() | F.col("_typed").isNull(), F.lit("not a JSON record of this schema")),
+        F.when(F.col(f"_typed.{DEFECT}").isNotNull() | F.col("_typed").isNull(), _why_not(source)),
         F.when(F.coalesce(F.size("_objects"), F.lit(0)) != 1, F.lit("more than one JSON value")),
         F.when(F.size(F.array_distinct(names)) < F.size(names), F.lit("a field is written twice")),
         beyond_range(source, "_typed", _has_digits),
+        *[F.when(F.col("_fields")[name].rlike("^-?[0-9]{13,}$") & _has_digits(name), F.lit(f"{name}: {YEARS}")) for name, type_ in source.columns.items() if is_time(type_)],
+        F.when(F.col(RAW).rlike(_BIG_EXPONENT) & F.exists(F.map_values("_fields"), lambda text: text.contains('"Infinity"') | text.contains('"-Infinity"')),
+               F.lit("a number beyond the range of double")),
+        F.when((F.col(RAW).contains("\\ud") | F.col(RAW).contains("\\uD")) & F.col(RAW).rlike(_LONE_SURROGATE), F.lit("half of a surrogate pair, which is no character")),
     )
     rescued = F.lit(None).cast("string")
     if source.unknown_fields != "ignore":
         rescued = F.when(defect.isNull() & (F.size(unknown) > 0), F.to_json(unknown))
     fields = [F.col(f"_typed.{quote(c)}").alias(c) for c in source.columns]
     return lines.withColumn("_parsed", F.struct(*fields, defect.alias(DEFECT), rescued.alias(RESCUED)))
+
+
+def _why_not(source: FileSource) -> Column:
+    """What is wrong with a record Spark cannot fit into the schema: the columns whose value is there and does not fit, else what can be said."""
+    misfits = [F.when(F.col("_fields")[name].isNotNull() & F.col(f"_typed.{quote(name)}").isNull(), F.lit(f"{name} is not {type_}")) for name, type_ in source.columns.items()]
+    named = F.nullif(F.concat_ws(", ", *misfits), F.lit(""))
+    return F.when(F.col("_fields").isNull(), F.lit("not a JSON object")).otherwise(F.coalesce(named, F.lit("not a JSON record of this schema")))
 
 
 def _has_digits(name: str) -> Column:

@@ -10,8 +10,10 @@ from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, Struc
 from ..backlog import is_hidden
 from ..spec import is_remote
 from .columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
+from .headers import why_unpackable
+from .layouts import EMBEDDED
 from .step_run import StepRun
-from .tables import append, insert_new, read_commit
+from .tables import append, insert_new
 
 SCHEMA = StructType([
     StructField("row", StringType()), StructField("raw", BinaryType()), StructField("reasons", ArrayType(StringType())), StructField("detail", StringType()),
@@ -21,8 +23,10 @@ SCHEMA = StructType([
 
 
 def unreadable_among(run: StepRun, paths: list[str]) -> dict[str, str]:
-    """The files of a batch that cannot be read, and why: those a reader failed on, and those deleted since they were listed."""
+    """The files of a batch that cannot be read, and why: those a reader failed on, those it finds no rows in, and those deleted since they were listed."""
     found = {path: why for path, why in run.unreadable.items() if path in paths}
+    if run.step.source.format not in EMBEDDED:
+        found |= {path: why for path in paths if path not in found and not is_hidden(path.rsplit("/", 1)[-1]) and (why := why_unpackable(path))}
     # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
     gone = [p for p in paths if not is_remote(p) and p not in found and not is_hidden(p.rsplit("/", 1)[-1]) and not os.path.exists(p)]
     return found | dict.fromkeys(gone, "the file was deleted between listing and reading")
@@ -60,5 +64,4 @@ def write(run: StepRun, frame: DataFrame, batch: int, refused: int, files: dict[
     if run.step.dedup is None:
         append(path, stamped, txn)
         return refused + len(files)
-    inserted = insert_new(path, stamped.dropDuplicates(["_row_hash"]), "t._row_hash = s._row_hash", txn)
-    return inserted if inserted is not None else read_commit(frame.sparkSession, path, txn.app_id, batch)["inserted"]
+    return insert_new(path, stamped.dropDuplicates(["_row_hash"]), "t._row_hash = s._row_hash", txn)[0]

@@ -3,6 +3,7 @@
 Out: the schema's columns and `_raw`, `_defect`, `_rescued`, `_source`.
 """
 
+import re
 from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,6 +14,7 @@ from ..errors import SpecError
 from ..spec import FileSource
 from .columns import DEFECT, RAW, RESCUED, SOURCE, col, quote
 from .embedded import read_embedded
+from .headers import NOT_UNPACKED
 from .layouts import EMBEDDED, Layout
 from .parse_csv import parse_csv, split_records
 from .parse_json import parse_json, split_documents
@@ -60,6 +62,8 @@ def open_stream(spark: SparkSession, source: FileSource, layouts: dict[Layout, l
     else:
         lines = reader.format("text").load(location).select(F.col("value").alias(RAW), *metadata)
         frame = _parse_text(lines.where(wanted), source, layouts)
+    if source.format not in EMBEDDED:
+        frame = frame.where(~F.lower("_name").rlike(rf"({'|'.join(map(re.escape, NOT_UNPACKED))})$"))
     visible = ~(F.col("_name").startswith("_") | F.col("_name").startswith(".") | F.col("_name").endswith(".tmp") | F.col("_name").endswith("._COPYING_"))
     return frame.where(visible).select(*[col(c) for c in source.columns], RAW, DEFECT, RESCUED, SOURCE)
 

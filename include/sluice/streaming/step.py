@@ -68,7 +68,8 @@ def _drift_warnings(layouts: dict[Layout, list[str]], step: Step) -> list[str]:
     for layout, paths in layouts.items():
         for names, verdict in ((layout.missing(step.source.columns), "lack and read as NULL"), (layout.unknown, "have beside the schema")):
             if names:
-                warnings.append(f"columns that {len(paths)} file(s) {verdict}: {', '.join(names)} (first: {paths[0].rsplit('/', 1)[-1]})")
+                shown = ", ".join(n if len(n) <= 80 else n[:80] + "…" for n in names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+                warnings.append(f"columns that {len(paths)} file(s) {verdict}: {shown} (first: {paths[0].rsplit('/', 1)[-1]})")
     return warnings
 
 

@@ -1,13 +1,14 @@
 """One step within one run: what its batches need to know, and what they found."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..checkpoint import Entry
+from ..checkpoint import Entry, Lease
 from ..quality.expectations import validate_table
 from ..quality.rules import RowRule, row_result
 from ..report import BatchReport, RuleResult
@@ -39,7 +40,9 @@ class StepRun:
     open_batch: int | None = None
     """A batch that an earlier run planned and may have written."""
     before_write: Callable[[], None] = lambda: None
-    """Raises when this run may not write any more (lease lost, budget spent)."""
+    """Raises when this run may not write any more (its lease or its parent is lost)."""
+    take_turn: Callable[[], AbstractContextManager[Lease | None]] = nullcontext
+    """The right to commit to the target, for the length of a block."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """Files no reader can read -> why; each becomes one quarantined record."""
     replace_where: str | None = None

@@ -4,11 +4,13 @@ A plain aggregation, because `observe` evaluates its measures row by row without
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ..quality.rules import RowRule
+from ..report import BOUNDS
 from ..spec import rule_columns
 from .columns import CHECKS, DEFECT, ENTERED, FILTERED, PARSED, REASONS, RESCUED, STAGE, TIME, col
 
@@ -26,6 +28,8 @@ class Survey:
     late: int = 0
     good: int = 0
     rescued: int = 0
+    lateness: list[int] = field(default_factory=list)
+    """Rows that may be written, by how far they are behind the newest row of earlier batches; empty before anything was seen."""
     oldest: int | None = None
     newest: int | None = None
     rules: list[tuple[int, int, list[str]]] = field(default_factory=list)
@@ -56,8 +60,22 @@ def _samples(number: int, rule: RowRule, hidden: set[str]) -> list[Column]:
     return [F.min(shown).alias(f"lo{number}"), F.max(shown).alias(f"hi{number}")]
 
 
-def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidden: set[str]) -> Survey:
-    """Count a classified batch in one pass. `hidden`: columns whose values are never shown."""
+def _lateness(newest_ms: int | None) -> list[Column]:
+    """How many rows are farther behind than each bound of the histogram; nothing before anything was seen."""
+    behind = F.lit((newest_ms or 0) * 1000) - F.unix_micros(TIME)
+    return [] if newest_ms is None else [_count(is_good() & (behind > F.lit(bound * 1_000_000))).alias(f"behind{bound}") for bound in BOUNDS]
+
+
+def _bars(seen: Row, newest_ms: int | None) -> list[int]:
+    over = [] if newest_ms is None else [seen["good"], *(seen[f"behind{bound}"] for bound in BOUNDS), 0]
+    return [more - less for more, less in pairwise(over)]
+
+
+def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidden: set[str], newest_ms: int | None = None) -> Survey:
+    """Count a classified batch in one pass.
+
+    Args: hidden: columns whose values are never shown. newest_ms: the newest event time of earlier batches, epoch milliseconds.
+    """
     late, good = is_late(watermark_ms), is_good()
     measures = [
         _count(F.col(DEFECT).isNotNull()).alias("malformed"),
@@ -71,6 +89,7 @@ def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidde
         F.min(F.when(good, F.unix_micros(TIME))).alias("oldest"),
         F.max(F.when(good, F.unix_micros(TIME))).alias("newest"),
     ]
+    measures += _lateness(newest_ms)
     for number, rule in enumerate(rules):
         measures += [_count(F.col(f"{CHECKS}.e{number}")).alias(f"e{number}"), _count(F.col(f"{CHECKS}.u{number}")).alias(f"u{number}")]
         measures += _samples(number, rule, hidden)
@@ -84,6 +103,7 @@ def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidde
         late=seen["late"],
         good=seen["good"],
         rescued=seen["rescued"],
+        lateness=_bars(seen, newest_ms),
         oldest=seen["oldest"],
         newest=seen["newest"],
         rules=verdicts,

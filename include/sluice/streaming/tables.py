@@ -4,18 +4,29 @@ A write whose key is already in the table does nothing, and its counts are read 
 """
 
 import json
+import logging
+import random
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
+from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
 from ..errors import PreflightError
 from ..spec import is_remote, open_path
 
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+CONFLICT_RETRIES = 8
+"""Tries before the last one; where writers take turns there is no conflict at all."""
 _APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -53,6 +64,12 @@ def table_version(path: str) -> int | None:
     return max((int(p.name.split(".")[0]) for p in log.iterdir() if p.name.endswith(".json") and p.name.split(".")[0].isdigit()), default=None)
 
 
+def frame_of(session: SparkSession, path: str, version: int | None = None) -> DataFrame:
+    """A table's rows, as of now or of a version."""
+    reader = session.read.format("delta")
+    return (reader if version is None else reader.option("versionAsOf", version)).load(path)
+
+
 def ensure_table(spark: SparkSession, path: str, schema: StructType, partition_by: list[str] = (), cluster_by: list[str] = (),
                  properties: dict[str, str] | None = None) -> None:
     """Create a table, or check that an existing one can take these columns. Raises PreflightError for a column whose type changed."""
@@ -85,30 +102,48 @@ def _nullable(field_: object) -> object:
     return field_
 
 
-def insert_new(path: str, rows: DataFrame, condition: str, txn: Transaction) -> int | None:
+def _retry_conflicts(write: Callable[[], T]) -> T:
+    """Try a write again that another writer's commit came before; it did nothing, and reads that commit the next time."""
+    for attempt in range(CONFLICT_RETRIES):
+        try:
+            return write()
+        except DeltaConcurrentModificationException as error:
+            _log.info("another writer was first, trying again: %s", str(error).partition("\n")[0])
+            time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 (spreads writers, hides nothing)
+    return write()
+
+
+def insert_new(path: str, rows: DataFrame, condition: str, txn: Transaction, beats: str | None = None) -> tuple[int, int]:
     """Insert the rows that match no row of the table (`t`) under a condition on `t` and `s`; the rows must be unique already.
 
-    Returns how many were inserted, None when this batch is in the table already.
+    Args: beats: SQL under which `s` takes the place of the `t` it matches. Returns how many were inserted and how many replaced, from the commit itself
+    when this batch is in the table already.
     """
     session = rows.sparkSession
     with _keyed(session, txn):
-        merge = DeltaTable.forPath(session, path).alias("t").merge(rows.alias("s"), condition).withSchemaEvolution()
-        result = merge.whenNotMatchedInsertAll().execute().collect()
-    return result[0]["num_inserted_rows"] if result else None
+        result = _retry_conflicts(partial(_merge, session, path, rows, condition, beats))
+    if result:
+        return result[0]["num_inserted_rows"], result[0]["num_updated_rows"]
+    known = read_commit(session, path, txn.app_id, txn.batch)
+    return known["inserted"], known["replaced"]
+
+
+def _merge(session: SparkSession, path: str, rows: DataFrame, condition: str, beats: str | None) -> list[Row]:
+    merge = DeltaTable.forPath(session, path).alias("t").merge(rows.alias("s"), condition).withSchemaEvolution()
+    merge = merge.whenMatchedUpdateAll(beats) if beats else merge
+    return merge.whenNotMatchedInsertAll().execute().collect()
 
 
 def append(path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None) -> None:
     """Append rows under a key, or put them in place of the rows of a condition; nothing happens when this batch is in the table already."""
     with _keyed(rows.sparkSession, txn):
         writer = rows.write.format("delta").option("mergeSchema", "true").option("txnAppId", txn.app_id).option("txnVersion", str(txn.batch))
-        if replace_where is None:
-            writer.mode("append").save(path)
-        else:
-            writer.mode("overwrite").option("replaceWhere", replace_where).save(path)
+        writer = writer.mode("append") if replace_where is None else writer.mode("overwrite").option("replaceWhere", replace_where)
+        _retry_conflicts(lambda: writer.save(path))
 
 
 def read_commit(session: SparkSession, path: str, app_id: str, batch: int) -> dict | None:
-    """What an earlier write under this key left in its commit: its note and `inserted`; None when the table has no such write."""
+    """What an earlier write under this key left in its commit: its note, `inserted`, `replaced` and `version`; None when the table has no such write."""
     if table_version(path) is None:
         return None
     jvm = session._jvm
@@ -118,9 +153,10 @@ def read_commit(session: SparkSession, path: str, app_id: str, batch: int) -> di
         return None
     table = DeltaTable.forPath(session, path)
     for limit in (50, None):
-        for row in (table.history(limit) if limit else table.history()).select("userMetadata", "operationMetrics").toLocalIterator():
+        for row in (table.history(limit) if limit else table.history()).select("version", "userMetadata", "operationMetrics").toLocalIterator():
             note = json.loads(row["userMetadata"]) if (row["userMetadata"] or "").startswith("{") else {}
             if note.get("sluice") == app_id and note.get("batch") == batch:
                 metrics = row["operationMetrics"]
-                return {**note, "inserted": int(metrics.get("numTargetRowsInserted", metrics.get("numOutputRows", 0)))}
-    return {"inserted": 0, "lost": True}
+                inserted = int(metrics.get("numTargetRowsInserted", metrics.get("numOutputRows", 0)))
+                return {**note, "inserted": inserted, "replaced": int(metrics.get("numTargetRowsUpdated", 0)), "version": row["version"]}
+    return {"inserted": 0, "replaced": 0, "lost": True}
