@@ -103,7 +103,7 @@ def _stat(path: str) -> Iterator[LandedFile]:
     try:
         info = os.stat(path)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+        if isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno == errno.ELOOP:
             return
         raise
     if stat.S_ISREG(info.st_mode):

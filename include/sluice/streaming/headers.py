@@ -19,6 +19,26 @@ UNREADABLE = (OSError, EOFError, ValueError, IndexError, zlib.error, zstandard.Z
 """What the readers raise for a file that is not of their format, ends early or went away: the stream meets it again and says why."""
 
 
+NOT_UNPACKED = (".snappy", ".lz4")
+"""Compression whose Hadoop reader takes any file for an empty one."""
+
+
+def why_unpackable(path: str) -> str | None:
+    """Why a compressed file would read as no rows though it is none; None where that cannot happen."""
+    name = path.lower()
+    if name.endswith(NOT_UNPACKED):
+        return "compressed in a way that is not read; gz, bz2 and zst are"
+    if not name.endswith(".bz2"):
+        return None
+    try:
+        with open_path(path).open("rb") as handle:
+            head = handle.read(10)
+    except OSError:
+        return None  # gone or refused: that is found elsewhere
+    sound = not head or (head[:3] == b"BZh" and head[4:] in (b"1AY&SY", b"\x17rE8P\x90"))  # a block, or the end of an empty file
+    return None if sound else "cannot be read: not a bzip2 file"
+
+
 def csv_option(source: FileSource, *names: str, default: str) -> str:
     """A reader option under any of its names, in any case."""
     options = {k.lower(): v for k, v in source.options.items()}
@@ -54,6 +74,7 @@ def read_csv_header(path: str, source: FileSource) -> tuple[str, tuple[str, ...]
         line = _first_record(text, source)
     if line is None:
         return None
+    csv.field_size_limit(_HEADER_LIMIT)  # a garbage file is one long line: its own limit of 128 KB would be an error here
     reader = csv.reader(io.StringIO(line, newline=""), delimiter=csv_option(source, "sep", "delimiter", default=","), quotechar=csv_option(source, "quote", default='"') or None)
     return line, tuple(name.strip() for name in next(reader, []))
 
