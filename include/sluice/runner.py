@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .backfill import remove_checkpoint, select_range
 from .backlog import measure_pipeline
 from .checkpoint import Lease, hold_lease
-from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TerminalError
+from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
 from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
 from .spec import Paths, Pipeline, RunRequest, load_pipeline
@@ -46,7 +46,9 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
             report.status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
         except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report, and is worth one more try)
             _log.exception("run %s failed", request.run_id)
-            report.error, report.exit_code, report.status = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}", ExitCode.TRANSIENT, "failed"
+            what = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}"
+            unforeseen = TransientError(what, do="Run again; if it fails the same way, the task's log has the rest")
+            report.error, report.exit_code, report.status = str(unforeseen), unforeseen.exit_code, "failed"
         return _finish(report, paths, leases)
 
 
@@ -108,5 +110,7 @@ def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> RunRep
         except LeaseLost as error:
             report.status, report.error, report.exit_code = "failed", report.error or str(error), ExitCode.TRANSIENT
         except OSError as error:
-            raise TerminalError(f"the report could not be written: {error}", where=paths.reports(), do="Give the run write access there") from error
+            unwritten = TransientError(f"the report could not be written: {error}", where=paths.reports(), value=report.error,
+                                       do="Make room or give the run write access there, then run again: the next run reports these batches")
+            report.status, report.error, report.exit_code = "failed", str(unwritten), max(report.exit_code, unwritten.exit_code)
     return report

@@ -97,7 +97,9 @@ def explain(error: Exception) -> Exception:
         return SourceError("a CSV header does not match the schema", where=named[1] if named else "", value=cause[:200], do="Mend the header or the schema")
     if named and ("FAILED_READ_FILE" in text or _GONE.search(text)):
         return _explain_file(normalize_uri(named[1]), text, cause)
-    return TransientError(f"Spark failed: {cause[:400]}", do="If it fails the same way again, `sluice report` and the task's log have the rest")
+    if "No space left on device" in cause:
+        return TransientError(f"the disk is full: {cause[:400]}", do="Make room, then run again: the batch comes again as it is")
+    return TransientError(f"Spark failed: {cause[:400]}", do="Run again; if it fails the same way, `sluice report` and the task's log have the rest")
 
 
 def _explain_file(path: str, text: str, cause: str) -> Exception:
