@@ -58,6 +58,8 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
         newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark and not held else None
         survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden, newest)
         report = _write(run, frame, batch, survey, 0 if held else watermark, files)
+        if held:
+            run.count_dropped(report.counts)
     finally:
         if held:
             frame.unpersist()

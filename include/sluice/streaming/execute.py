@@ -69,7 +69,7 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
         _add_time(report, "prepare", began)
         began = time.monotonic()
         try:
-            count_dropped_by_state(run.batches, drain(stream, f"{run.checkpoint}/spark", partial(process_batch, run), context.deadline, context.raise_if_lost))
+            drain(stream, f"{run.checkpoint}/spark", partial(process_batch, run), context.deadline, context.raise_if_lost)
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
             return True
@@ -95,6 +95,7 @@ def _build(context: RunContext, step: Step, report: StepReport, waiting: list[La
         stream, run, warnings = build_step(context.spark, context.pipeline, step, context.paths, context.request, waiting, unreadable=unreadable, **narrowed)
     report.warnings += [w for w in warnings if w not in report.warnings]
     run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, run.target)
+    run.count_dropped = partial(count_dropped_by_state, context.spark)
     run.sizes, run.batches = {f.path: f.size for f in waiting}, report.batches
     if earlier is not None:
         run.tallies, run.run_ids = earlier.tallies, earlier.run_ids

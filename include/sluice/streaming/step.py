@@ -8,7 +8,7 @@ from ..backlog import Checkpoint, LandedFile
 from ..checkpoint import open_manifest
 from ..quality.expectations import check_expectations
 from ..quality.rules import compile_rules
-from ..report import BatchReport
+from ..report import Counts
 from ..spec import SYSTEM_COLUMNS, FileSource, Paths, Pipeline, RunRequest, Step
 from . import quarantine
 from .classify import judge, key_columns, mark_time, require_columns
@@ -99,13 +99,21 @@ def _ensure_tables(spark: SparkSession, run: StepRun, rescue: bool) -> None:
         ensure_table(spark, run.paths.late(run.step.name), late)
 
 
-def count_dropped_by_state(batches: list[BatchReport], progress: list[dict]) -> None:
-    """Add what Spark's dedup operator dropped inside the stream: duplicates, and rows behind the watermark."""
-    by_id = {batch.batch_id: batch for batch in batches}
-    for event in progress:
-        batch = by_id.get(event["batchId"])
-        for operator in event.get("stateOperators", []) if batch else []:
-            duplicate = int(operator.get("customMetrics", {}).get("numDroppedDuplicateRows", 0))
-            late = int(operator.get("numRowsDroppedByWatermark", 0))
+def count_dropped_by_state(spark: SparkSession, counts: Counts) -> None:
+    """Add what Spark's dedup operator dropped from the batch that the session's query has just read: duplicates, and rows behind the watermark.
+
+    Asked within the batch, because its note must hold them: the query's own progress comes too late for a run that dies after it.
+    """
+    for query in spark.streams.active:
+        nodes = [query._jsq.streamingQuery().lastExecution().executedPlan()]
+        for node in nodes:
+            below = node.children()
+            nodes += [below.apply(i) for i in range(below.size())]
+            duplicate, late = (_metric(node, name) for name in ("numDroppedDuplicateRows", "numRowsDroppedByWatermark"))
             for name, number in (("duplicate", duplicate), ("late", late), ("read", duplicate + late), ("parsed", duplicate + late), ("entered", duplicate + late)):
-                setattr(batch.counts, name, getattr(batch.counts, name) + number)
+                setattr(counts, name, getattr(counts, name) + number)
+
+
+def _metric(node: object, name: str) -> int:
+    found = node.metrics().get(name)
+    return 0 if found.isEmpty() else found.get().value()

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from ..checkpoint import Entry, Lease
 from ..quality.expectations import validate_table
 from ..quality.rules import RowRule, row_result
-from ..report import BatchReport, RuleResult
+from ..report import BatchReport, Counts, RuleResult
 from ..spec import Paths, RuleSpec, Step
 from .columns import col
 from .survey import Survey
@@ -43,6 +43,8 @@ class StepRun:
     """Raises when this run may not write any more (its lease or its parent is lost)."""
     take_turn: Callable[[], AbstractContextManager[Lease | None]] = nullcontext
     """The right to commit to the target, for the length of a block."""
+    count_dropped: Callable[[Counts], None] = lambda counts: None
+    """Adds what the state store's operator dropped from a batch."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """Files no reader can read -> why; each becomes one quarantined record."""
     replace_where: str | None = None
