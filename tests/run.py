@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
-LAYERS = (("unit",), ("golden",), ("spark",), ("pipelines",), ("dags",), ("crash",), ("e2e", "browser"))
+LAYERS = (("unit",), ("golden",), ("spark", "bad_input"), ("pipelines",), ("dags",), ("crash",), ("e2e", "browser"))
 NOT_TESTS = {"benchmarks"}
 
 

@@ -1,6 +1,6 @@
-"""What bad input gets: one clear sentence, before Spark starts where that is possible; then the next run works, and every report balances.
+"""What bad input gets that no file holds: one clear sentence, before Spark starts where that is possible; then the next run works.
 
-Bad rows and bad files are in test_bad_rows.py.
+Bad rows and bad files are in tests/bad_input.
 """
 
 import re

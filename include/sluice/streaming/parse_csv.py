@@ -76,7 +76,7 @@ def _defect(source: FileSource, layout: Layout, row: str) -> Column:
     declared = source.model_copy(update={"columns": {c: t for c, t in source.columns.items() if c in layout.columns}})
     texts = _parse_row(source, layout, as_text=True)
     return F.coalesce(
-        F.when(F.col(row).isNull() | F.col(f"{row}.{DEFECT}").isNotNull(), _why_not(declared, row, texts)),
         F.when(F.col(RAW).contains(quote_mark) & ~F.col(RAW).rlike(f"^{record_pattern(source, closed=True)}$"), F.lit("a quoted value is not closed")) if quote_mark else F.lit(None),
+        F.when(F.col(row).isNull() | F.col(f"{row}.{DEFECT}").isNotNull(), _why_not(declared, row, texts)),
         beyond_range(declared, row, lambda name: texts.getField(name).rlike("[0-9]")),
     )

@@ -20,7 +20,7 @@ from .parse_csv import parse_csv, split_records
 from .parse_json import parse_json, split_documents
 
 _BLANK = " \t\r\n"
-_FOR_EVER = "36500d"  # Spark otherwise never reads a file much older than the newest one it has seen
+_FOR_EVER = "3650000d"  # Spark otherwise never reads a file much older than the newest it has seen, whose clock may have been a century ahead
 
 
 def _is_utf8(source: FileSource) -> bool:
