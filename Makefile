@@ -49,7 +49,7 @@ bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
 	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),3)
 
 crash: $(READY) ## Kill SIZE runs at random moments and compare the tables
-	@SLUICE_CRASH_SIZE=$(or $(SIZE),50) $(BIN)/python -m pytest -q -s tests/crash
+	@SLUICE_CRASH_SIZE=$(or $(SIZE),50) $(BIN)/python -m pytest -q -s tests/crash/test_kills.py
 
 lint: $(INSTALLED) ## Check style and the direction of imports
 	@$(BIN)/ruff check .

@@ -12,7 +12,6 @@ from collections import Counter
 import pytest
 from sluice.report import Counts, list_reports
 
-from tests.spark.conftest import spark  # noqa: F401 (the session that reads the tables at the end)
 from tests.spark.shop import Shop, order
 
 KILLS = int(os.environ.get("SLUICE_CRASH_SIZE", "4"))
@@ -56,14 +55,14 @@ def drain(shop: Shop) -> None:
     pytest.fail(f"the backlog was not drained in ten runs; the last ended with {code} and said: {(shop.folder / 'run.log').read_text()[-4000:]}")
 
 
-def results(shop: Shop, spark) -> tuple[Counter, Counter, Counts]:  # noqa: F811
+def results(shop: Shop, spark) -> tuple[Counter, Counter, Counts]:
     """Target and quarantine as multisets, and the sum of all reports."""
     counts = sum((report.counts for report in list_reports(shop.root / "reports" / "orders")), Counts())
     return shop.rows(spark), shop.rows(spark, "paid__quarantine", ("row", "reasons")), counts
 
 
 @pytest.mark.timeout(86400)
-def test_killed_runs_end_in_the_tables_and_counts_of_a_run_that_was_never_killed(spark, tmp_path):  # noqa: F811
+def test_killed_runs_end_in_the_tables_and_counts_of_a_run_that_was_never_killed(spark, tmp_path):
     rng, kills, began = random.Random(SEED), 0, time.monotonic()
     backlog = make_backlog(2 * KILLS + 2)
     killed = Shop(tmp_path / "killed", source={"max_files_per_batch": 1})

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,13 +11,18 @@ import pytest
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A small local session with Delta; ended with the test session."""
+    yield from open_test_session(tmp_path_factory.mktemp("warehouse"))
+
+
+def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
+    """A session, which is stopped when the iterator ends; with more folders or jars on its class path."""
     from pyspark.sql import SparkSession
     from sluice.setup.jars import fetch_jars, jar_paths
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("sluice-tests")
     for key, value in {
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, [*jar_paths("core"), *fetch_jars("avro")])),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, [*jar_paths("core"), *fetch_jars("avro"), *class_path])),
         "spark.driver.memory": "3g",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -23,7 +30,7 @@ def spark(tmp_path_factory):
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.warehouse.dir": str(warehouse),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
