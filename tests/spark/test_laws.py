@@ -211,10 +211,3 @@ def test_append_without_dedup_keeps_every_row(spark, tmp_path):
     report = shop.run()
     assert (report.counts.written, report.counts.quarantined, report.counts.duplicate) == (2, 2, 0)
     assert shop.ids(spark) == ["o1", "o1"]
-
-
-def test_order_by_names_one_winner_within_a_batch(spark, tmp_path):
-    shop = Shop(tmp_path, dedup={"order_by": ["amount desc"]})
-    shop.land(order(1, amount=1.0), order(1, amount=3.0), order(1, amount=2.0))
-    assert shop.run().counts.duplicate == 2
-    assert [r[1] for r in shop.rows(spark)] == [3.0]

@@ -4,7 +4,8 @@
 from .app import app
 from .inspect import list_pipelines, plan, report, validate
 from .run import backfill, run
+from .torture import torture
 from .author import infer, new, schema
 from .jars import fetch
 
-__all__ = ["app", "backfill", "fetch", "infer", "list_pipelines", "new", "plan", "report", "run", "schema", "validate"]
+__all__ = ["app", "backfill", "fetch", "infer", "list_pipelines", "new", "plan", "report", "run", "schema", "torture", "validate"]

@@ -44,6 +44,7 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     report.seconds = round(time.monotonic() - started, 3)
     report.counts.check(f"{run.paths.pipeline}.{run.step.name} batch {batch}")
     size = sum(run.sizes.get(f.path, 0) for f in files)
+    run.before_write()
     note_batch(run.checkpoint, Entry(run_id=run.run_ids[0], written_by=run.run_ids[-1] if report.replayed else run.run_ids[0], batch=report, rules=verdicts, bytes=size))
     run.tally(verdicts)
     run.batches.append(report)
@@ -76,7 +77,7 @@ def _replayed(run: StepRun, frame: DataFrame, batch: int, watermark: int) -> tup
                        "duplicate": note["counts"]["duplicate"] + note["good"] - note["inserted"]})
     report = BatchReport(batch_id=batch, counts=counts, replayed=True, event_time_min=_moment(note["oldest"]), event_time_max=_moment(note["newest"]),
                          lateness=note["lateness"])
-    unique = _one_a_key(run, judge(frame, run.step, run.business, run.rules), watermark)
+    unique = _one_a_key(run, judge(frame, run.step, run.business, run.rules), watermark, note["oldest"], note["newest"])
     _count_conflicts(run, unique, report, note["oldest"], note["newest"], note["version"] - 1)
     return report, note["rules"]
 
@@ -121,7 +122,7 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
     counts = Counts(read=survey.malformed + survey.parsed + len(lost_files), malformed=survey.malformed + len(lost_files), parsed=survey.parsed,
                     entered=survey.entered, late=late, late_merged=survey.late - late)
     report = BatchReport(batch_id=batch, counts=counts, event_time_min=_moment(survey.oldest), event_time_max=_moment(survey.newest), lateness=survey.lateness)
-    unique = _one_a_key(run, frame, watermark)
+    unique = _one_a_key(run, frame, watermark, survey.oldest, survey.newest)
     with run.take_turn() as turn:
         if survey.refused or lost_files:
             _check_right(run, turn)
@@ -152,10 +153,12 @@ def _merges(run: StepRun) -> bool:
     return run.step.dedup is not None and run.step.dedup.memory == "table"
 
 
-def _one_a_key(run: StepRun, frame: DataFrame, watermark: int) -> DataFrame:
+def _one_a_key(run: StepRun, frame: DataFrame, watermark: int, oldest: int | None, newest: int | None) -> DataFrame:
     """The rows that may be written, one a key; where a late and a timely one share a key, the timely one."""
     rows = frame.where(is_good())
-    return reduce_by_key(rows, run.step, run.keys, run.business, is_late(watermark) if run.late != "merge" else None) if _merges(run) else rows
+    if not _merges(run):
+        return rows
+    return reduce_by_key(rows, run.step, run.keys, run.business, (newest or 0) - (oldest or 0), is_late(watermark) if run.late != "merge" else None)
 
 
 def _condition(run: StepRun, oldest: int, newest: int) -> str:

@@ -10,7 +10,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StructType
 
 from ..spec import Step
-from .columns import CONTENT, DIFFERS, col, quote
+from .columns import CONTENT, DIFFERS, TIME, col, quote
+
+_DAY = 86_400_000_000
+"""Microseconds; a date stands for any moment of its day."""
 
 
 def compares_whole_rows(keys: list[str], business: StructType) -> bool:
@@ -30,19 +33,31 @@ def _parse_order(step: Step) -> list[tuple[str, bool]]:
     return [(term.split()[0], term.lower().endswith(" desc")) for term in step.dedup.order_by]
 
 
-def reduce_by_key(rows: DataFrame, step: Step, keys: list[str], business: StructType, last: Column | None = None) -> DataFrame:
+def _reach(step: Step, business: StructType) -> int | None:
+    """How far apart copies may lie, microseconds; None without a bound, and for times that are text, which cannot be compared with the table's cheaply."""
+    bounded = step.dedup.within != "forever" and business[step.event_time.column].dataType.simpleString() in ("timestamp", "timestamp_ntz", "date")
+    return int(step.dedup.within.total_seconds() * 1_000_000) if bounded else None
+
+
+def reduce_by_key(rows: DataFrame, step: Step, keys: list[str], business: StructType, spread: int, last: Column | None = None) -> DataFrame:
     """Keep one row a key: the first by `order_by`, then by content, so that no cut of the backlog changes it.
 
-    Args: last: rows that stand behind all others. Out: the same columns and `_content`, `_differs` (another row of the key said something else).
+    Rows of a key with a gap of more than `within` between them are no copies; each side of the gap keeps one. Args: spread: microseconds between the
+    oldest and the newest row; with less than `within` no gap is looked for. last: rows that stand behind all others. Out: the same columns and `_content`, `_differs` (another row of the key said something else).
     """
     if compares_whole_rows(keys, business):
         return rows.dropDuplicates(keys).withColumns({CONTENT: F.lit(0), DIFFERS: F.lit(False)})
     ranks = [col(name).desc() if descending else col(name).asc() for name, descending in _parse_order(step)]
-    same_key = Window.partitionBy(*[col(k) for k in keys])
+    reach, columns = _reach(step, business), [col(k) for k in keys]
+    if reach is not None and spread > reach:
+        in_time = Window.partitionBy(*columns).orderBy(F.col(TIME))
+        gap = (F.unix_micros(TIME) - F.lag(F.unix_micros(TIME)).over(in_time) > reach).cast("int")
+        rows, columns = rows.withColumn("_gap", gap).withColumn("_era", F.sum("_gap").over(in_time)), [*columns, F.col("_era")]
+    same_key = Window.partitionBy(*columns)
     order = same_key.orderBy(*([last.asc()] if last is not None else []), *ranks, F.col(CONTENT))
     marked = rows.withColumn(CONTENT, F.expr(_content(business)))
     ranked = marked.withColumns({"_rank": F.row_number().over(order), DIFFERS: F.min(CONTENT).over(same_key) != F.max(CONTENT).over(same_key)})
-    return ranked.where("_rank = 1").drop("_rank")
+    return ranked.where("_rank = 1").drop("_rank", "_gap", "_era")
 
 
 def beats_condition(step: Step, business: StructType, held: set[str]) -> str:
@@ -85,10 +100,11 @@ def merge_condition(step: Step, keys: list[str], business: StructType, oldest: i
     """The MERGE's ON clause. `oldest`, `newest`: the batch's event times, epoch microseconds; NULL equals NULL only where the key is the whole row."""
     equals = "<=>" if step.dedup.keys == "*" else "="
     terms = [f"t.{quote(k)} {equals} s.{quote(k)}" for k in keys]
-    kind = business[step.event_time.column].dataType
-    if step.dedup.within != "forever" and kind.simpleString() in ("timestamp", "timestamp_ntz", "date"):
-        reach = int(step.dedup.within.total_seconds() * 1_000_000) + (86_400_000_000 if kind.simpleString() == "date" else 0)
-        low, high = max(oldest - reach, -62_135_596_800_000_000), min(newest + reach, 253_402_300_799_999_999)
-        time = f"t.{quote(step.event_time.column)}"
-        terms.append(f"{time} >= {_literal(low, kind)} AND {time} <= {_literal(high, kind)}")
+    reach = _reach(step, business)
+    if reach is not None:
+        kind, name = business[step.event_time.column].dataType, quote(step.event_time.column)
+        low, high = max(oldest - reach - _DAY, -62_135_596_800_000_000), min(newest + reach + _DAY, 253_402_300_799_999_999)
+        terms.append(f"t.{name} >= {_literal(low, kind)} AND t.{name} <= {_literal(high, kind)}")
+        if step.event_time.column not in keys:  # row by row as well: what counts as a copy must not depend on how far apart other rows of the batch are
+            terms.append(f"abs(unix_micros(CAST(t.{name} AS TIMESTAMP)) - unix_micros(CAST(s.{name} AS TIMESTAMP))) <= {reach}")
     return " AND ".join(terms)

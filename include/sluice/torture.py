@@ -1,0 +1,130 @@
+"""Kills runs of a pipeline at random moments until its backlog is drained, and compares what they wrote with a run that was never killed.
+
+Everything is written below a scratch folder; the landing folder is only read.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from .errors import ExitCode, SpecError, TransientError
+from .report import Counts, list_reports
+from .spec import Paths, Pipeline
+
+Victim = Literal["driver and JVM", "driver", "JVM"]
+VICTIMS: tuple[Victim, ...] = ("driver and JVM", "driver", "JVM")
+_RETRIES = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a torture found. `differences`: one sentence a table or count that is not as it is without kills; none means it passed."""
+
+    kills: int
+    runs: int
+    rounds: int
+    seconds: float
+    counts: Counts
+    differences: list[str]
+
+
+def start_run(spec: Path, root: Path, log: Path) -> subprocess.Popen:
+    """Start `sluice run` in a process group of its own; what it prints goes to a file."""
+    command = [sys.executable, "-m", "sluice.cli", "run", "--spec", str(spec), "--root", str(root)]
+    with log.open("wb") as output:
+        return subprocess.Popen(command, start_new_session=True, stdout=output, stderr=subprocess.STDOUT)
+
+
+def kill_run(process: subprocess.Popen, after: float, victim: Victim) -> bool:
+    """Kill a run, or one of its processes, after some seconds, and wait until all of it ended; False when it ended by itself before."""
+    try:
+        process.wait(after)
+        return False
+    except subprocess.TimeoutExpired:
+        family = psutil.Process(process.pid).children(recursive=True)
+        java = [child for child in family if "java" in child.name()]
+        for child in java if victim == "JVM" and java else [psutil.Process(process.pid), *(family if victim == "driver and JVM" else [])]:
+            try:
+                child.send_signal(signal.SIGKILL)
+            except psutil.NoSuchProcess:
+                continue
+        process.wait(600)
+        psutil.wait_procs(family, 60)  # the JVM of a dead driver ends by itself
+        return True
+
+
+def drain(spec: Path, root: Path, log: Path) -> int:
+    """Run until nothing is new; returns how many runs that took. Raises TransientError with the end of the log when runs keep failing."""
+    failures = 0
+    for number in range(1, 10_000):
+        code = start_run(spec, root, log).wait()
+        if code == ExitCode.NOTHING_NEW:
+            return number
+        failures = failures + 1 if code != ExitCode.DONE else 0
+        if failures > _RETRIES:
+            break
+    raise TransientError(f"the backlog was not drained: the last run ended with {code}", where=str(spec), value=log.read_text(errors="replace")[-2000:],
+                         do="Run the pipeline by hand and mend what it says")
+
+
+def torture(spec: Path, pipeline: Pipeline, scratch: Path, kills: int, seed: int, on_kill: Callable[[int, str], None] = lambda number, what: None) -> Outcome:
+    """Drain a pipeline once undisturbed, then again and again with kills, and compare; a round ends when its backlog is drained.
+
+    Raises SpecError for a step that writes outside the scratch folder.
+    """
+    for step in pipeline.steps:
+        if step.sink.table and (os.path.isabs(step.sink.table) or "://" in step.sink.table):
+            raise SpecError("this step writes to a fixed place, and a torture must not", where=f"{step.name}: sink.table", value=step.sink.table,
+                            do="Use a name below the root, or a copy of the pipeline without `sink.table`")
+    began, rng, done, runs, rounds, differences = time.monotonic(), random.Random(seed), 0, 0, 0, []
+    calm, log = scratch / "calm", scratch / "run.log"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    started = time.monotonic()
+    drain(spec, calm, log)
+    length = time.monotonic() - started
+    while done < kills:
+        killed, rounds = scratch / f"killed-{rounds + 1}", rounds + 1
+        for _ in range(max(4, min(kills, 20))):
+            victim, moment = rng.choice(VICTIMS), rng.uniform(0.2, max(length, 2.0))
+            process, runs = start_run(spec, killed, log), runs + 1
+            if kill_run(process, moment, victim):
+                done += 1
+                on_kill(done, f"{victim} after {moment:.1f} s")
+            elif process.returncode == ExitCode.NOTHING_NEW or done >= kills:
+                break
+        runs += drain(spec, killed, log)
+        differences += [f"round {rounds}: {difference}" for difference in compare_roots(pipeline, calm, killed)]
+        if differences:
+            break
+        shutil.rmtree(killed)
+    return Outcome(done, runs, rounds, time.monotonic() - began, count_rows(calm, pipeline.name), differences)
+
+
+def count_rows(root: Path, pipeline: str) -> Counts:
+    """The sum of all reports below a root."""
+    return sum((report.counts for report in list_reports(Paths.under(root, pipeline).reports())), Counts())
+
+
+def compare_roots(pipeline: Pipeline, calm: Path, killed: Path) -> list[str]:
+    """Everything in which two roots differ: rows of the tables as multisets, and the counts of the reports."""
+    from .streaming.compare import compare_tables
+
+    wanted, found = count_rows(calm, pipeline.name), count_rows(killed, pipeline.name)
+    differences = [] if found == wanted else [f"the reports say {found.line}, without kills {wanted.line}"]
+    differences += [f"{report.run_id} does not balance: {report.counts.line}" for report in list_reports(Paths.under(killed, pipeline.name).reports()) if not report.counts.balanced]
+    pairs = []
+    for step in pipeline.steps:
+        for path in (lambda p, s=step: p.table(s.name, s.sink.table), lambda p, s=step: p.quarantine(s.name), lambda p, s=step: p.late(s.name)):
+            pairs.append((path(Paths.under(calm, pipeline.name)), path(Paths.under(killed, pipeline.name))))
+    return differences + compare_tables(pairs, pipeline)
