@@ -49,7 +49,11 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
             what = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}"
             unforeseen = TransientError(what, do="Run again; if it fails the same way, the task's log has the rest")
             report.error, report.exit_code, report.status = str(unforeseen), unforeseen.exit_code, "failed"
-        return _finish(report, paths, leases)
+        complete = report.status in ("done", "nothing new")
+        _finish(report, paths, leases)
+        if request.window and complete:
+            remove_checkpoint(paths, pipeline, request)  # after the report: until then its notes are what a second try would report
+        return report
 
 
 def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, leases: dict[str, Lease], on_progress: Progress) -> None:
@@ -73,8 +77,6 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
             if not run_step(context, step, report.steps[-1], ranges.get(step.name)):
                 report.status = "out of time"
                 break
-        if request.window and report.status == "done":
-            remove_checkpoint(paths, pipeline, request)
     report.check()
 
 
@@ -96,7 +98,7 @@ def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: Ru
     return RunContext(spark, pipeline, paths, request, deadline, on_progress)
 
 
-def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> RunReport:
+def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> None:
     """Add what the run cost, and store the report; a run that was outranked stores none, because the one that took over reports its batches."""
     report.ended = datetime.now(UTC)
     report.seconds_up, report.core_seconds = measure_cost()
@@ -113,4 +115,3 @@ def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> RunRep
             unwritten = TransientError(f"the report could not be written: {error}", where=paths.reports(), value=report.error,
                                        do="Make room or give the run write access there, then run again: the next run reports these batches")
             report.status, report.error, report.exit_code = "failed", str(unwritten), max(report.exit_code, unwritten.exit_code)
-    return report

@@ -69,6 +69,8 @@ class Lease:
             self.store.write(self.number, self.me.model_copy(update={"released": True}).model_dump_json())
         except LeaseLost:
             return
+        except Exception as error:  # noqa: BLE001 (what the run did stands; the lease then expires by itself)
+            _log.warning("%s: the lease could not be let go of and expires by itself: %s", self.where, error)
 
 
 def _is_free(store: LeaseStore, claim: Claim | None) -> bool:
