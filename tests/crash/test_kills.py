@@ -1,4 +1,4 @@
-"""Runs that are killed at random moments, again and again, end in the tables and the counts of a run that never was. `make crash SIZE=300`."""
+"""Runs that are killed at random moments, again and again, end in the tables and the counts of a run that never was. `make crash N=300`."""
 
 import json
 import os
