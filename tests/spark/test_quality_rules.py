@@ -8,6 +8,8 @@ from sluice.quality import check_expectations, compile_rules, is_table_level, ro
 from sluice.report.model import Outcome
 from sluice.spec import RuleSpec
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 FIELDS = {"amount": T.DoubleType(), "status": T.StringType(), "day": T.DateType(), "paid": T.BooleanType(), "tags": T.ArrayType(T.StringType()), "a.b": T.LongType()}
 BETWEEN, IN_SET, REGEX = (f"expect_column_values_to_{name}" for name in ("be_between", "be_in_set", "match_regex"))
 PAIR = "expect_column_pair_values_a_to_be_greater_than_b"

@@ -11,6 +11,8 @@ from sluice.spec import PIPELINES, RunRequest
 
 from tests.retail_files import Expected, count_by_hand, find_real_files, generate_files
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 CHUNKS = (40, 7, 1, 100, None)
 
 

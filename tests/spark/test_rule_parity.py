@@ -15,6 +15,8 @@ from sluice.quality.row_rules import DECIDED_BY_TYPE, ROW_TYPES
 from sluice.report.model import Outcome
 from sluice.spec import RuleSpec
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 SCHEMA = ("i int, l bigint, d double, d2 double, p decimal(12,2), s string, s2 string, t string, dd date, dd2 date, ts timestamp, n timestamp_ntz, "
           "b boolean, es string, ed double, `Order ID` string")
 TEXTS = ["", "a", "A", "abc", "ABC-123", "größe", "日本語", "naïve ", " x", "12", "-7", "é", "🙂", "line\nbreak", "a" * 30]

@@ -6,6 +6,8 @@ from datetime import datetime
 import pytest
 from sluice.quality.strptime import NotTranslatable, parses
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 FORMATS = ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S%z", "%d/%m/%y", "%m%d%Y", "%d%m%y", "%H%M", "%S%f", "%d %m", "%m-%d", "%%%Y", "%f%S", "%y%m%d%H%M%S"]
 
 
