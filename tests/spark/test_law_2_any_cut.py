@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sluice.report import Counts
 
@@ -62,7 +62,8 @@ def compute_batch(rows: list[dict | str]) -> tuple[Counter, Counter, Counts]:
     return target, Counter((reason,) for reason in refused.values()), counts
 
 
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
+          phases=[Phase.explicit, Phase.generate])  # an example takes seconds, and shrinking one hundreds of examples
 @given(backlog=backlogs(), bound=st.sampled_from([None, 1]))
 def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(spark, tmp_path_factory, backlog, bound):
     folder = tmp_path_factory.mktemp("cut")

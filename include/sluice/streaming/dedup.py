@@ -51,7 +51,7 @@ def reduce_by_key(rows: DataFrame, step: Step, keys: list[str], business: Struct
     reach, columns = _reach(step, business), [col(k) for k in keys]
     if reach is not None and spread > reach:
         in_time = Window.partitionBy(*columns).orderBy(F.col(TIME))
-        gap = (F.unix_micros(TIME) - F.lag(F.unix_micros(TIME)).over(in_time) > reach).cast("int")
+        gap = F.coalesce((F.unix_micros(TIME) - F.lag(F.unix_micros(TIME)).over(in_time) > reach).cast("int"), F.lit(0))
         rows, columns = rows.withColumn("_gap", gap).withColumn("_era", F.sum("_gap").over(in_time)), [*columns, F.col("_era")]
     same_key = Window.partitionBy(*columns)
     order = same_key.orderBy(*([last.asc()] if last is not None else []), *ranks, F.col(CONTENT))
