@@ -12,7 +12,7 @@ from sluice.torture import VICTIMS, count_rows, drain, kill_run, start_run
 
 from tests.spark.shop import Shop, order
 
-KILLS = int(os.environ.get("SLUICE_CRASH_SIZE", "4"))
+KILLS = int(os.environ.get("SLUICE_CRASH_SIZE", "3"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 RUN_SECONDS = 12.0
 """How long a run is taken to last until one ended undisturbed."""

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.factoryMode", "NO_CODEGEN"))
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false"}
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
 
 
 @pytest.fixture(scope="module")
 def compiled(spark):
-    """Generated code, as in a run of the product."""
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
-    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    """Generated code and adaptive plans, as in a run of the product."""
+    for key, value in COMPILED.items():
+        spark.conf.set(key, value)
     yield
-    for key, value in INTERPRETED:
+    for key, value in INTERPRETED.items():
         spark.conf.set(key, value)
 
 
@@ -42,8 +43,8 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
-        # A test's batch holds a handful of rows: generating and compiling code for it took a fifth of its time. Parity tests turn it on again.
-        **dict(INTERPRETED),
+        # A test's batch holds a handful of rows: compiling code for it and planning it twice took a quarter of its time. Tests of parity and of size do both.
+        **INTERPRETED,
         "spark.sql.warehouse.dir": str(warehouse),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -16,7 +16,7 @@ from sluice.report import Counts
 
 from .shop import Shop
 
-EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "8"))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WITHIN = timedelta(days=2)
 POISON = {"order_id": "k0", "amount": 1.0, "at": "2099-01-01T00:00:00Z"}
