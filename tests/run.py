@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
 LANES = (
-    (("spark",),),
-    (("unit",), ("golden",), ("dags",), ("e2e", "browser"), ("crash",), ("bad_input",)),
+    (("spark", "bad_input"),),
+    (("unit",), ("golden",), ("dags",), ("e2e", "browser"), ("crash",)),
 )
 """Two lanes of layers: the lanes run side by side, the layers of a lane one after the other."""
 NOT_TESTS = {"benchmarks"}
