@@ -26,6 +26,9 @@ from .step_run import StepRun, Verdict
 from .survey import Survey, is_good, is_late, take_survey
 from .tables import append, frame_of, insert_new, read_commit, table_version
 
+KEPT_BYTES = 64 * 10**6
+"""Size of a batch's files up to which its parsed rows are kept in memory between the passes (survey, quarantine, MERGE, conflicts)."""
+
 
 def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     """Give every row of one batch its fate. Raises RuleStop or SourceError before anything is written."""
@@ -52,9 +55,11 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
 
 
 def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, files: list[str]) -> tuple[BatchReport, dict[str, Verdict]]:
-    """Count, then write. A batch out of a state store is read from memory: reading it twice would commit its state twice."""
+    """Count, then write. A batch out of a state store is read from memory, because reading it twice would commit its state twice; a small one, to parse it once."""
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
-    frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if held else judge(frame, run.step, run.business, run.rules)
+    frame = frame if held else judge(frame, run.step, run.business, run.rules)
+    kept = held or 0 < sum(run.sizes.get(path, 0) for path in files) <= KEPT_BYTES
+    frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if kept else frame
     try:
         newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark and not held else None
         survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden, newest)
@@ -62,7 +67,7 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
         if held:
             run.count_dropped(report.counts)
     finally:
-        if held:
+        if kept:
             frame.unpersist()
     return report, run.verdicts(survey)
 
