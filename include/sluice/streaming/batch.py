@@ -58,7 +58,8 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
     """Count, then write. A batch out of a state store is read from memory, because reading it twice would commit its state twice; a small one, to parse it once."""
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
     frame = frame if held else judge(frame, run.step, run.business, run.rules)
-    kept = held or 0 < sum(run.sizes.get(path, 0) for path in files) <= KEPT_BYTES
+    passes_again = _merges(run) and not compares_whole_rows(run.keys, run.business)  # for keys of which copies differ; two passes are cheaper parsed twice
+    kept = held or (passes_again and 0 < sum(run.sizes.get(path, 0) for path in files) <= KEPT_BYTES)
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if kept else frame
     try:
         newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark and not held else None
