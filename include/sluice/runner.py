@@ -51,8 +51,9 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
             report.error, report.exit_code, report.status = str(unforeseen), unforeseen.exit_code, "failed"
         complete = report.status in ("done", "nothing new")
         _finish(report, paths, leases)
-        if request.window and complete:
-            remove_checkpoint(paths, pipeline, request)  # after the report: until then its notes are what a second try would report
+        if request.window and complete and report.status != "failed":
+            # After the report, and only with it: without it these notes are what the next try reports, and an outranked run's checkpoint is another's.
+            remove_checkpoint(paths, pipeline, request)
         return report
 
 

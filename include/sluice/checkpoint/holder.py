@@ -57,11 +57,11 @@ def check_parents(parents: list[tuple[int, float]]) -> None:
             raise ParentLost("the process that asked for this run is gone, so it stops", value=f"process {pid}", do="Airflow tries the task again; what was committed is not written twice")
 
 
-def is_running(pid: int, started: float | None = None) -> bool:
-    """True while a process of this machine runs; with `started` (epoch seconds) only when it is that very process."""
+def is_running(pid: int, started: float) -> bool:
+    """True while a process of this machine runs that started then (epoch seconds): ids are used again."""
     try:
         process = psutil.Process(pid)
-        return process.status() != psutil.STATUS_ZOMBIE and (started is None or abs(process.create_time() - started) < 1)
+        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - started) < 1
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:

@@ -85,7 +85,7 @@ def _is_free(store: LeaseStore, claim: Claim | None) -> bool:
     return again is not None and (again.number, again.beat) == (claim.number, claim.beat)
 
 
-def _take(where: str, store: LeaseStore, me: Holder) -> int | Claim:
+def _take(store: LeaseStore, me: Holder) -> int | Claim:
     """Claim the next number; the claim that stands in the way where there is one."""
     while True:
         claim = store.newest()
@@ -106,7 +106,7 @@ def hold_lease(folder: str, run_id: str, wait: float = 0.0) -> Iterator[Lease]:
     Args: folder: where its claims lie (path or `s3a://` prefix). wait: seconds to wait for a turn. Raises CheckpointBusy, saying who holds it and since when.
     """
     store, me, deadline = open_leases(folder), Holder.me(run_id), time.monotonic() + wait
-    while isinstance(taken := _take(folder, store, me), Claim):
+    while isinstance(taken := _take(store, me), Claim):
         if time.monotonic() >= deadline:
             holder = taken.holder
             raise CheckpointBusy(f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} (number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
