@@ -130,6 +130,7 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
     report = BatchReport(batch_id=batch, counts=counts, event_time_min=_moment(survey.oldest), event_time_max=_moment(survey.newest), lateness=survey.lateness)
     unique = _one_a_key(run, frame, watermark, survey.oldest, survey.newest)
     with run.take_turn() as turn:
+        before = table_version(run.target)
         if survey.refused or lost_files:
             _check_right(run, turn)
             counts.quarantined = quarantine.write(run, frame, batch, survey.refused, lost_files)
@@ -142,10 +143,10 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
             _check_right(run, turn)
             note = {"run_id": run.run_ids[0], "counts": counts.model_dump(), "good": good, "rules": run.verdicts(survey), "oldest": survey.oldest,
                     "newest": survey.newest, "lateness": survey.lateness}
-            before = table_version(run.target)
             counts.written, counts.replaced = _write_target(run, unique, batch, survey, watermark, note)
             counts.duplicate += good - counts.written
-            _count_conflicts(run, unique, report, survey.oldest, survey.newest, before)
+    if good or run.replace_where:  # after the turn: it reads a version that is past, so no other writer need wait for it
+        _count_conflicts(run, unique, report, survey.oldest, survey.newest, before)
     return report
 
 
