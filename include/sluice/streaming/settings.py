@@ -33,8 +33,6 @@ _FIXED = {
     # Runs shorter than a minute otherwise never snapshot or clean their state.
     "spark.sql.streaming.stateStore.unloadOnCommit": "true",
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-    # An insert-only MERGE reads its source once, so the copy Delta makes of a streaming batch buys nothing.
-    "spark.databricks.delta.merge.materializeSource": "none",
 }
 
 

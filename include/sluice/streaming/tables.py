@@ -29,6 +29,7 @@ CONFLICT_RETRIES = 8
 """Tries before the last one; where writers take turns there is no conflict at all."""
 _APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+_COPY_SOURCE = "spark.databricks.delta.merge.materializeSource"
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,17 @@ class Transaction:
 
 
 @contextmanager
-def _keyed(session: SparkSession, txn: Transaction) -> Iterator[None]:
-    """Set the write's key on the session of the batch, and take it off again: other writes of the session must not carry it."""
-    for key, value in ((_APP, txn.app_id), (_VERSION, str(txn.batch)), (_NOTE, txn.as_json())):
+def _keyed(session: SparkSession, txn: Transaction, beats: str | None = None) -> Iterator[None]:
+    """Set the write's key on the session of the batch, and take it off again: other writes of the session must not carry it.
+
+    An insert-only MERGE reads its source once, so a copy of it buys nothing; one that replaces reads it twice, and Delta refuses rows held in memory there.
+    """
+    for key, value in ((_APP, txn.app_id), (_VERSION, str(txn.batch)), (_NOTE, txn.as_json()), (_COPY_SOURCE, "auto" if beats else "none")):
         session.conf.set(key, value)
     try:
         yield
     finally:
-        for key in (_APP, _VERSION, _NOTE):
+        for key in (_APP, _VERSION, _NOTE, _COPY_SOURCE):
             session.conf.unset(key)
 
 
@@ -120,7 +124,7 @@ def insert_new(path: str, rows: DataFrame, condition: str, txn: Transaction, bea
     when this batch is in the table already.
     """
     session = rows.sparkSession
-    with _keyed(session, txn):
+    with _keyed(session, txn, beats):
         result = _retry_conflicts(partial(_merge, session, path, rows, condition, beats))
     if result:
         return result[0]["num_inserted_rows"], result[0]["num_updated_rows"]
