@@ -22,7 +22,7 @@ def submit(shop: Shop, parents: list[tuple[int, float]] = ()) -> subprocess.Pope
     request = RunRequest(pipeline=str(shop.yaml), root=str(shop.root), run_id="lost", parents=list(parents))
     command = [sys.executable, str(PROJECT / "jobs" / "run_pipeline.py"), "--request", request.model_dump_json()]
     with (shop.folder / "run.log").open("wb") as log:
-        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "SLUICE_LEASE_SECONDS": "6"})
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_a_driver_whose_task_is_gone_writes_nothing_and_says_why(spark, shop):
 def test_a_driver_that_was_outranked_writes_nothing_not_even_a_report(spark, shop):
     driver = submit(shop)
     claims = open_leases(Paths.under(shop.root, "orders").lease("paid"))
-    while claims.newest() is None:
+    while (claim := claims.newest()) is None or claim.holder is None or not claim.holder.beats:  # until it knows that it holds the lease, which it beats then
         assert driver.poll() is None, (shop.folder / "run.log").read_text()
-        time.sleep(0.01)  # until its claim is there
+        time.sleep(0.01)
     claims.create(2, Holder.me("usurper").model_copy(update={"released": True}).model_dump_json())
     assert driver.wait(300) == ExitCode.TRANSIENT
     assert "this run's lease was taken over" in (shop.folder / "run.log").read_text()
