@@ -120,6 +120,7 @@ def start_service(folder: Path) -> Iterator[AirflowService]:
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",  # how long a task is taken to live whose supervisor is gone
     })
     with start_standalone(folder / "root", int(env["AIRFLOW__API__PORT"]), env) as client:
         yield AirflowService(client, folder)

@@ -21,8 +21,9 @@ from .errors import ExitCode, SpecError, TransientError
 from .report import Counts, list_reports
 from .spec import Paths, Pipeline
 
-Victim = Literal["driver and JVM", "driver", "JVM"]
+Victim = Literal["driver and JVM", "driver", "JVM", "Python worker"]
 VICTIMS: tuple[Victim, ...] = ("driver and JVM", "driver", "JVM")
+"""Those that every run has; Spark starts Python workers only for rules that are evaluated in Python."""
 _RETRIES = 5
 
 
@@ -46,21 +47,42 @@ def start_run(spec: Path, root: Path, log: Path) -> subprocess.Popen:
 
 
 def kill_run(process: subprocess.Popen, after: float, victim: Victim) -> bool:
-    """Kill a run, or one of its processes, after some seconds, and wait until all of it ended; False when it ended by itself before."""
+    """Kill a run, or one of its processes, some seconds after it (or its Python worker) started, and wait until all of it ended.
+
+    False when it ended by itself before.
+    """
+    while victim == "Python worker" and process.poll() is None and not _find_victims(process, victim)[0]:
+        time.sleep(0.05)  # until a rule needs one
     try:
         process.wait(after)
         return False
     except subprocess.TimeoutExpired:
-        family = psutil.Process(process.pid).children(recursive=True)
-        java = [child for child in family if "java" in child.name()]
-        for child in java if victim == "JVM" and java else [psutil.Process(process.pid), *(family if victim == "driver and JVM" else [])]:
+        victims, family = _find_victims(process, victim)
+        for each in victims:
             try:
-                child.send_signal(signal.SIGKILL)
+                each.send_signal(signal.SIGKILL)
             except psutil.NoSuchProcess:
                 continue
         process.wait(600)
         psutil.wait_procs(family, 60)  # the JVM of a dead driver ends by itself
-        return True
+        return bool(victims)
+
+
+def _find_victims(process: subprocess.Popen, victim: Victim) -> tuple[list[psutil.Process], list[psutil.Process]]:
+    """The processes to kill, and all that belong to the run. A run whose JVM has not started yet has only its driver."""
+    driver = psutil.Process(process.pid)
+    family = driver.children(recursive=True)
+    java = [child for child in family if "".join(_command(child)[:1]).endswith("java")]
+    if victim == "Python worker":
+        return [child for child in family if "pyspark.daemon" in _command(child)], family
+    return {"JVM": java or [driver], "driver": [driver], "driver and JVM": [driver, *family]}[victim], family
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def drain(spec: Path, root: Path, log: Path) -> int:

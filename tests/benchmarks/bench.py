@@ -1,20 +1,25 @@
 """What a run costs beside plain PySpark: CPU-seconds of whole process trees, interleaved, medians. `make bench SIZE=5`.
 
-Three comparisons over daily retail files (the real ones where they are given, else generated):
+Four comparisons over daily retail files (the real ones where they are given, else generated):
   idle      `sluice plan` after everything was read   ÷ an idle plain availableNow run on the same checkpoint
   one day   one new file on a history of all others   ÷ the plain job of plain_retail.py (same read, dedup, Delta append; no rules, no report)
   all days  every file in one run                     ÷ the same plain job
+  recovery  one new file, after a run that was killed once it had written that file's quarantine ÷ the same run without the kill (one start and the batch)
 """
 
 import argparse
+import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from sluice.setup.jars import jar_paths
+from sluice.torture import start_run
 
 from tests.benchmarks.process import cpu_seconds
 from tests.retail_files import find_real_files, generate_files
@@ -32,7 +37,7 @@ class Bench:
         self.files = find_real_files() or generate_files(scratch / "generated", days=200, rows=1500)
         self.landing = scratch / "landing"
         self.jars = ":".join(str(p) for p in jar_paths("core"))
-        self.env = {"RETAIL_LANDING": str(self.landing)}
+        os.environ["RETAIL_LANDING"] = str(self.landing)  # the pipeline's, for every process below
 
     def land(self, files: list[Path]) -> None:
         """Put exactly these files into the landing folder, with their own times."""
@@ -43,21 +48,34 @@ class Bench:
 
     def ours(self, root: Path) -> float:
         """One run of the pipeline in a process of its own."""
-        return cpu_seconds([sys.executable, "-m", "sluice.cli", "run", "--spec", str(PIPELINE), "--root", str(root)], self.log, self.env)
+        return cpu_seconds([sys.executable, "-m", "sluice.cli", "run", "--spec", str(PIPELINE), "--root", str(root)], self.log)
 
     def plain(self, root: Path) -> float:
         """One run of the hand-written job."""
         root.mkdir(parents=True, exist_ok=True)
-        return cpu_seconds([sys.executable, str(HERE / "plain_retail.py"), str(self.landing), str(root), self.jars], self.log, {})
+        return cpu_seconds([sys.executable, str(HERE / "plain_retail.py"), str(self.landing), str(root), self.jars], self.log)
 
     def probe(self, root: Path) -> float:
         """The question whether anything is new."""
-        return cpu_seconds([sys.executable, "-m", "sluice.cli", "plan", "--spec", str(PIPELINE), "--root", str(root)], self.log, self.env)
+        return cpu_seconds([sys.executable, "-m", "sluice.cli", "plan", "--spec", str(PIPELINE), "--root", str(root)], self.log)
 
     def plain_idle(self, root: Path) -> float:
         """The same question asked by starting Spark on a copy of the same checkpoint."""
         copy = self.fresh("idle", root / "checkpoints" / "retail" / "line_items" / "spark")
-        return cpu_seconds([sys.executable, str(HERE / "plain_idle.py"), str(self.landing), str(copy)], self.log, {})
+        return cpu_seconds([sys.executable, str(HERE / "plain_idle.py"), str(self.landing), str(copy)], self.log)
+
+    def kill_midway(self, root: Path) -> Path:
+        """Start a run and kill all of it as soon as its quarantine is written: its batch is begun, and everything of it must be done again."""
+        commits = root / "tables" / "retail" / "line_items__quarantine" / "_delta_log"
+        before = len(list(commits.glob("*.json")))
+        run = start_run(PIPELINE, root, self.log)
+        while len(list(commits.glob("*.json"))) == before:
+            if run.poll() is not None:
+                raise SystemExit(f"the run ended before it could be killed:\n{self.log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.01)
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        return root
 
     def fresh(self, name: str, history: Path | None = None) -> Path:
         """An empty folder, or a copy of a history."""
@@ -68,7 +86,7 @@ class Bench:
         return folder
 
 
-def compare(title: str, size: int, ours: Callable[[], float], plain: Callable[[], float], bound: float) -> None:
+def compare(title: str, size: int, ours: Callable[[], float], plain: Callable[[], float], bound: float, names: tuple[str, str] = ("ours", "plain")) -> None:
     """Run both in turn and print the medians and the median of the pairwise ratios beside the promise."""
     pairs = []
     for turn in range(size):
@@ -77,12 +95,12 @@ def compare(title: str, size: int, ours: Callable[[], float], plain: Callable[[]
         pairs.append((a, b) if turn % 2 == 0 else (b, a))
     ratios = sorted(a / b for a, b in pairs)
     middle = statistics.median(ratios)
-    print(f"{title:9s} ours {statistics.median(a for a, _ in pairs):6.2f}  plain {statistics.median(b for _, b in pairs):6.2f} CPU-s   ratio {middle:.3f}"
+    print(f"{title:9s} {names[0]} {statistics.median(a for a, _ in pairs):6.2f}  {names[1]} {statistics.median(b for _, b in pairs):6.2f} CPU-s   ratio {middle:.3f}"
           f"  [{ratios[0]:.3f} .. {ratios[-1]:.3f}]  promised <= {bound:.2f}  {'ok' if middle <= bound else 'MISSED'}", flush=True)
 
 
 def main() -> None:
-    """Run the three comparisons."""
+    """Run the four comparisons."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=3, help="repetitions of each pair")
     size = parser.parse_args().size
@@ -97,6 +115,8 @@ def main() -> None:
         bench.land(bench.files)
         compare("one day", size, lambda: bench.ours(bench.fresh("ours", history)), lambda: bench.plain(bench.fresh("plain", plain_history)), 1.0)
         compare("all days", size, lambda: bench.ours(bench.fresh("ours")), lambda: bench.plain(bench.fresh("plain")), 1.25)
+        compare("recovery", size, lambda: bench.ours(bench.kill_midway(bench.fresh("killed", history))), lambda: bench.ours(bench.fresh("ours", history)), 1.2,
+                ("after a kill", "undisturbed"))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from pathlib import Path
 _SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 
 
-def cpu_seconds(command: list[str], log: Path, env: dict[str, str]) -> float:
+def cpu_seconds(command: list[str], log: Path) -> float:
     """CPU seconds (user + system) of a command and all its descendants. Raises CalledProcessError when it fails."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **env})
+        process = subprocess.Popen(command, stdout=output, stderr=output)
         code = process.wait()
     while True:
         try:

@@ -10,10 +10,13 @@ import pytest
 from sluice.report import Counts
 from sluice.torture import VICTIMS, count_rows, drain, kill_run, start_run
 
-from tests.spark.shop import Shop, order
+from tests.spark.shop import RULES, Shop, order
 
-KILLS = int(os.environ.get("SLUICE_CRASH_SIZE", "3"))
+KILLS = int(os.environ.get("SLUICE_CRASH_SIZE", "4"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
+IN_PYTHON = {"type": "expect_column_values_to_be_json_parseable", "kwargs": {"column": "order_id"}, "on_fail": "warn"}
+"""A rule that Great Expectations evaluates in a Python worker of Spark's; every text here fails it."""
+PARTS = (*VICTIMS, "Python worker")
 RUN_SECONDS = 12.0
 """How long a run is taken to last until one ended undisturbed."""
 
@@ -43,10 +46,14 @@ def test_killed_runs_end_in_the_tables_and_counts_of_a_run_that_was_never_killed
         for _ in range(2):  # more arrives all the time, as long as there is more
             if waiting:
                 killed.land(*waiting.pop(0))
-        started = time.monotonic()
-        if kill_run(start_run(killed.yaml, killed.root, killed.folder / "run.log"), rng.uniform(0.5, length), rng.choice(VICTIMS)):
+        victim, started = PARTS[kills % len(PARTS)], time.monotonic()
+        killed.step["rules"] = [*RULES, IN_PYTHON] if victim == "Python worker" else RULES
+        killed.write()
+        moment = rng.uniform(0.0, 2.0) if victim == "Python worker" else rng.uniform(0.5, length)
+        if kill_run(start_run(killed.yaml, killed.root, killed.folder / "run.log"), moment, victim):
             kills += 1
-        else:
+            print(f"kill {kills}: {victim} after {moment:.1f} s", flush=True)
+        elif victim != "Python worker":
             length = time.monotonic() - started
     for lines in waiting:
         killed.land(*lines)

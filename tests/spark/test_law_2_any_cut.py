@@ -1,47 +1,61 @@
 """Law 2 by property: whatever the times, the copies, the lateness and the cuts, the tables and the counts are those of a plain batch computation.
 
-`SLUICE_EXAMPLES` says how many examples are drawn.
+An example is the history of a few keys, cut over the files of a backlog in its own way. One backlog holds one of them, or many that share nothing but the files.
+`SLUICE_EXAMPLES` says how many are drawn.
 """
 
 import json
+import math
 import os
+import random
 import shutil
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sluice.report import Counts
 
 from .shop import Shop
 
-EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "8"))
+TOGETHER = 30
+"""Histories in a backlog that holds many."""
+BACKLOGS = math.ceil(int(os.environ.get("SLUICE_EXAMPLES", "155")) / (1 + TOGETHER))
 START = datetime(2026, 1, 1, tzinfo=UTC)
-WITHIN = timedelta(days=2)
 POISON = {"order_id": "k0", "amount": 1.0, "at": "2099-01-01T00:00:00Z"}
 UNTIMED = {"order_id": "k0", "amount": 1.0, "at": None}
 KEYLESS = {"order_id": None, "amount": 1.0, "at": "2026-01-03T00:00:00Z"}
 REFUSED = [(POISON, "future_time"), (UNTIMED, "null_time"), (KEYLESS, "null_key"), ("{broken", "malformed")]
 
 
-@st.composite
-def order_rows(draw, keys: int) -> dict:
-    """One order: copies of a key lie within a day of its own day; its number is used again a month later, for another order; amounts below 0 break a rule."""
-    key = draw(st.integers(0, keys - 1))
-    moment = START + timedelta(days=(key * 7) % 21 + draw(st.sampled_from([0, 0, 0, 30])), minutes=draw(st.integers(0, 1439)))
-    return {"order_id": f"k{key}", "amount": float(draw(st.integers(-1, 2))), "at": f"{moment:%Y-%m-%dT%H:%M:00Z}"}
+def make_order(rng: random.Random, history: int, keys: int) -> dict:
+    """One order; copies of a key lie within a day of its own day; its number is used again a month later, for another order; amounts below 0 break a rule."""
+    key = rng.randrange(keys)
+    moment = START + timedelta(days=(key * 7) % 21 + rng.choice([0, 0, 0, 30]), minutes=rng.randrange(1440))
+    return {"order_id": f"{history}k{key}", "amount": float(rng.randint(-1, 2)), "at": f"{moment:%Y-%m-%dT%H:%M:00Z}"}
+
+
+def make_history(rng: random.Random, history: int, files: int) -> list[list[dict | str]]:
+    """The rows of one history, file by file: orders, some of them again, some that must be refused."""
+    keys = rng.randint(1, 8)
+    rows = [make_order(rng, history, keys) for _ in range(rng.randint(1, 24))]
+    rows += rng.choices(rows, k=rng.randint(0, 12))  # full copies
+    rows += rng.choices([row for row, _ in REFUSED], k=rng.randint(0, 4))
+    rng.shuffle(rows)
+    cuts = sorted(rng.randint(0, len(rows)) for _ in range(files - 1))
+    return [rows[a:b] for a, b in pairwise([0, *cuts, len(rows)])]
 
 
 @st.composite
-def backlogs(draw) -> list[tuple[list[dict | str], bool]]:
+def backlogs(draw, histories: int) -> list[tuple[list[dict | str], bool]]:
     """Files of rows, each with whether a run comes after it."""
-    rows = draw(st.lists(order_rows(draw(st.integers(1, 8))), min_size=1, max_size=24))
-    rows += draw(st.lists(st.sampled_from(rows), max_size=12))  # full copies
-    rows += draw(st.lists(st.sampled_from([row for row, _ in REFUSED]), max_size=4))
-    rows = draw(st.permutations(rows))
-    cuts = sorted(draw(st.sets(st.integers(1, len(rows)), max_size=2)) | {0, len(rows)})
-    return [(rows[a:b], draw(st.booleans())) for a, b in zip(cuts, cuts[1:], strict=False)]
+    files = draw(st.integers(1, 3))
+    rng = draw(st.randoms(use_true_random=histories > 1))  # more draws than hypothesis keeps account of
+    rows = [make_history(rng, history, files) for history in range(histories)]
+    return [([row for history in rows for row in history[file]], draw(st.booleans())) for file in range(files)]
 
 
 def compute_batch(rows: list[dict | str]) -> tuple[Counter, Counter, Counts]:
@@ -62,15 +76,19 @@ def compute_batch(rows: list[dict | str]) -> tuple[Counter, Counter, Counts]:
     return target, Counter((reason,) for reason in refused.values()), counts
 
 
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
-          phases=[Phase.explicit, Phase.generate])  # an example takes seconds, and shrinking one hundreds of examples
-@given(backlog=backlogs(), bound=st.sampled_from([None, 1]))
-def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(spark, tmp_path_factory, backlog, bound):
-    folder = tmp_path_factory.mktemp("cut")
-    try:
-        check_cut(spark, folder, backlog, bound)
-    finally:
-        shutil.rmtree(folder)
+@pytest.mark.parametrize("histories", [1, TOGETHER])
+def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(spark, tmp_path_factory, histories):
+    @settings(max_examples=BACKLOGS, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
+              phases=[Phase.explicit, Phase.generate])  # a backlog takes seconds, and shrinking one hundreds of backlogs
+    @given(backlog=backlogs(histories), bound=st.sampled_from([None, 1]))
+    def check(backlog, bound):
+        folder = tmp_path_factory.mktemp("cut")
+        try:
+            check_cut(spark, folder, backlog, bound)
+        finally:
+            shutil.rmtree(folder)
+
+    check()
 
 
 def check_cut(spark, folder: Path, backlog: list[tuple[list[dict | str], bool]], bound: int | None) -> None:

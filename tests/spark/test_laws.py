@@ -2,10 +2,13 @@
 
 import random
 import shutil
+from collections import Counter
 
 import pytest
+from sluice import runner
 from sluice.backlog import Checkpoint
 from sluice.errors import ExitCode
+from sluice.report import Counts
 from sluice.streaming import batch as batch_module
 
 from tests.spark.shop import RULES, Shop, order
@@ -122,6 +125,23 @@ def test_law_4_a_backfill_never_touches_scheduled_state(spark, tmp_path):
     assert not list((shop.root / "backfills").rglob("offsets"))
 
 
+def test_a_backfill_whose_report_could_not_be_stored_is_reported_when_its_task_is_tried_again(spark, tmp_path, monkeypatch):
+    shop = Shop(tmp_path, source={"file_date": "%Y-%m-%d"})
+    (shop.landing / "2026-01-02.json").write_text('{"order_id": "o1", "amount": 1, "at": "2026-01-02T12:00:00Z"}\n')
+
+    def refuse(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    window = {"start": "2026-01-02", "end": "2026-01-03"}
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "write_report", refuse)
+        assert shop.run("first", window=window).exit_code is ExitCode.TRANSIENT
+    assert shop.ids(spark) == ["o1"] and list((shop.root / "backfills").rglob("offsets"))
+    report = shop.run("first", window=window)
+    assert report.counts == Counts(read=1, parsed=1, entered=1, written=1)
+    assert shop.ids(spark) == ["o1"] and not list((shop.root / "backfills").rglob("offsets"))
+
+
 def test_a_stop_rule_refuses_the_batch_before_anything_is_written(spark, tmp_path):
     stop = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "amount", "max_value": 100}, "on_fail": "stop", "name": "amount_plausible"}
     shop = Shop(tmp_path, rules=[*RULES, stop])
@@ -172,6 +192,23 @@ def test_law_8_a_poison_timestamp_does_not_move_the_watermark(spark, tmp_path):
     report = shop.run()
     assert report.counts.late == 0 and shop.ids(spark) == ["o1", "o4"]
     assert report.steps[0].watermark_before_ms == 1767830400000 + 3600_000  # 2026-01-10 01:00 less two days
+
+
+def test_law_8_poison_timestamps_in_the_middle_of_a_batch_change_no_other_rows_fate(spark, tmp_path):
+    poison = [order(1, at=at, amount=float(n)) for n, at in enumerate(["2099-01-01T00:00:00Z", "9999-12-31T23:59:59Z", None, "0000-01-01T00:00:00Z", "2026-02-30T00:00:00Z"])]
+    days = [[order(1, day=10), order(2, day=10), order(3, day=9, amount=-1.0), order(1, day=10)], [order(2, day=10), order(4, day=11), order(5, day=2), order(6, day=8)]]
+    fates = []
+    for name, added in (("clean", []), ("poisoned", poison)):
+        shop, reports = Shop(tmp_path / name, dedup={"late": "keep"}), []
+        for rows in days:
+            shop.land(*rows[:2], *added, *rows[2:])
+            reports.append(shop.run())
+        refused = +Counter({reasons: count for reasons, count in shop.reasons(spark).items() if reasons == ("amount_not_negative",)})
+        counts = [(r.counts.written, r.counts.late, r.counts.quarantined + r.counts.duplicate - len(added)) for r in reports]
+        fates.append((shop.rows(spark), shop.rows(spark, "paid__late"), refused, counts, [r.steps[0].watermark_after_ms for r in reports]))
+    assert fates[0] == fates[1]
+    assert sum(fates[0][0].values()) == 4 and sum(fates[0][1].values()) == 1
+    assert sum(shop.reasons(spark).values()) == 1 + len(poison)
 
 
 @pytest.mark.parametrize(("policy", "written", "late", "ids"), [("merge", 1, 0, ["o1", "o2"]), ("keep", 0, 1, ["o1"]), ("drop", 0, 1, ["o1"])])
