@@ -123,7 +123,7 @@ def torture(spec: Path, pipeline: Pipeline, scratch: Path, kills: int, seed: int
             if kill_run(process, moment, victim):
                 done += 1
                 on_kill(done, f"{victim} after {moment:.1f} s")
-            elif process.returncode == ExitCode.NOTHING_NEW or done >= kills:
+            if done == kills or process.returncode == ExitCode.NOTHING_NEW:
                 break
         runs += drain(spec, killed, log)
         differences += [f"round {rounds}: {difference}" for difference in compare_roots(pipeline, calm, killed)]
