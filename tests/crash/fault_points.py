@@ -55,7 +55,7 @@ OPERATIONS = [
     Operation("report page", r"/reports/.*\.html$", side="Python"),
     Operation("report", r"/reports/.*\.json$", side="Python"),
 ]
-SAMPLE = {("target table commit", "disk full"), ("offsets", "I/O error"), ("commits", "partial write"),
+SAMPLE = {("lease", "before"), ("manifest", "before"), ("target table commit", "disk full"), ("offsets", "I/O error"), ("commits", "partial write"),
           ("batch note", "disk full"), ("report", "I/O error"), ("manifest", "partial write")}
 """The faults of a short test: each kind once on either side."""
 BROKEN, REFUSED = "{broken", order(3, day=10, amount=-1.0)
@@ -185,5 +185,5 @@ def _judge(code: int | None, error: str) -> str:
 
 
 def make_chain(kind: str, long: bool) -> list[tuple[Operation, str]]:
-    """Every moment of every operation of a kind of shop, in a row; in short the cuts and a few faults."""
-    return [(o, m) for o in OPERATIONS if o.shop == kind for m in o.moments if long or m in CUTS or (o.name, m) in SAMPLE]
+    """Every moment of every operation of a kind of shop, in a row; in short the cuts after each (where the next one has not begun) and a few faults."""
+    return [(o, m) for o in OPERATIONS if o.shop == kind for m in o.moments if long or m == "after" or (o.name, m) in SAMPLE]

@@ -77,4 +77,4 @@ def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_
     rows = (KILLS + 1) * VISITS
     assert counts == Counts(read=rows + KILLS * VISITS, parsed=rows + KILLS * VISITS, entered=rows + KILLS * VISITS, written=rows, duplicate=KILLS * VISITS)
     landed = [json.loads(line) for file in landing.glob("*.json") for line in file.read_text().splitlines()]
-    assert read_rows(airflow_service.paths("watched").table("visits")) == Counter({(v["id"], datetime.fromisoformat(v["at"]), v["page"], v["seconds"]) for v in landed})
+    assert read_rows(airflow_service.paths("watched").table("visits")) == Counter({(v["id"], datetime.fromisoformat(v["at"]).replace(tzinfo=None), v["page"], v["seconds"]) for v in landed})
