@@ -197,10 +197,17 @@ def _write_target(run: StepRun, unique: DataFrame, batch: int, survey: Survey, w
 
 
 def _count_conflicts(run: StepRun, unique: DataFrame, report: BatchReport, oldest: int | None, newest: int | None, version: int | None) -> None:
-    """Add the keys of which copies differ; read only where there are copies that can. `version`: of the target before this batch."""
+    """Add the keys of which copies differ; read only where there are copies that can. `version`: of the target before this batch.
+
+    Where rows only come in, that is the table of now without this batch: the next batch needs the state of this version anyway, and no other one.
+    """
     if not _merges(run) or compares_whole_rows(run.keys, run.business) or not report.counts.duplicate or oldest is None:
         return
-    table = None if run.replace_where or version is None else frame_of(unique.sparkSession, run.target, version)
+    table = None
+    if not run.replace_where and version is not None:
+        replaces = run.step.dedup.order_by and not run.step.dedup.first_arrives_first
+        table = frame_of(unique.sparkSession, run.target, version if replaces else None)
+        table = table if replaces else table.where(~((F.col("_batch_id") == report.batch_id) & F.col("_run_id").isin(run.run_ids)))
     seen = find_conflicts(unique, table, _condition(run, oldest, newest), run.step, run.keys, run.business)
     report.conflicts, report.overtaken = seen["conflicts"], seen["overtaken"] if run.step.dedup.first_arrives_first else 0
     if seen["conflicts"] and not run.hidden & set(run.keys):
