@@ -112,7 +112,7 @@ def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> None:
             write_report(report, paths.reports())
         except LeaseLost as error:
             report.status, report.error, report.exit_code = "failed", report.error or str(error), ExitCode.TRANSIENT
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 (an OSError on a disk; on S3, whatever its client raises)
             unwritten = TransientError(f"the report could not be written: {error}", where=paths.reports(), value=report.error,
                                        do="Make room or give the run write access there, then run again: the next run reports these batches")
             report.status, report.error, report.exit_code = "failed", str(unwritten), max(report.exit_code, unwritten.exit_code)

@@ -1,6 +1,6 @@
 """The power fails before and after every durable operation, and each of them fails: the runs after it end in the tables and counts of a run without a fault.
 
-In `make test` every operation is cut off before and after, and each fault is met once by Spark and once by Python; SLUICE_LONG=1 has every fault everywhere.
+In `make test` the power fails once between each operation and the next, and each fault is met once by Spark and once by Python; SLUICE_LONG=1 has every fault everywhere.
 """
 
 import json

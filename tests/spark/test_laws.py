@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from sluice import runner
 from sluice.backlog import Checkpoint
 from sluice.errors import ExitCode
@@ -130,12 +131,13 @@ def test_a_backfill_whose_report_could_not_be_stored_is_reported_when_its_task_i
     (shop.landing / "2026-01-02.json").write_text('{"order_id": "o1", "amount": 1, "at": "2026-01-02T12:00:00Z"}\n')
 
     def refuse(*_: object) -> None:
-        raise OSError("No space left on device")
+        raise EndpointConnectionError(endpoint_url="http://the-bucket")
 
     window = {"start": "2026-01-02", "end": "2026-01-03"}
     with monkeypatch.context() as patch:
         patch.setattr(runner, "write_report", refuse)
-        assert shop.run("first", window=window).exit_code is ExitCode.TRANSIENT
+        report = shop.run("first", window=window)
+    assert report.exit_code is ExitCode.TRANSIENT and "the report could not be written" in report.error
     assert shop.ids(spark) == ["o1"] and list((shop.root / "backfills").rglob("offsets"))
     report = shop.run("first", window=window)
     assert report.counts == Counts(read=1, parsed=1, entered=1, written=1)
