@@ -19,12 +19,17 @@ def cpu_seconds(command: list[str], log: Path) -> float:
     with log.open("ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
         code = process.wait()
-    while True:
-        try:
-            os.wait()
-        except ChildProcessError:
-            break
+    reap_descendants()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if code not in (0, 3):
         raise subprocess.CalledProcessError(code, command, output=log.read_text(errors="replace")[-2000:])
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def reap_descendants() -> None:
+    """Wait for every adopted process: what it used is then counted, and not in the next measurement."""
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
