@@ -145,7 +145,7 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
                     "newest": survey.newest, "lateness": survey.lateness}
             counts.written, counts.replaced = _write_target(run, unique, batch, survey, watermark, note)
             counts.duplicate += good - counts.written
-    if good or run.replace_where:  # after the turn: it reads a version that is past, so no other writer need wait for it
+    if good or run.replace_where:  # after the turn: it only reads, so no other writer need wait for it
         _count_conflicts(run, unique, report, survey.oldest, survey.newest, before)
     return report
 
@@ -158,6 +158,12 @@ def _check_right(run: StepRun, turn: Lease | None) -> None:
 
 def _merges(run: StepRun) -> bool:
     return run.step.dedup is not None and run.step.dedup.memory == "table"
+
+
+def _replaces(run: StepRun) -> bool:
+    """True where a row may take the place of its copy in the table."""
+    dedup = run.step.dedup
+    return bool(dedup.order_by) and not dedup.first_arrives_first and not compares_whole_rows(run.keys, run.business)
 
 
 def _one_a_key(run: StepRun, frame: DataFrame, watermark: int, oldest: int | None, newest: int | None) -> DataFrame:
@@ -191,8 +197,7 @@ def _write_target(run: StepRun, unique: DataFrame, batch: int, survey: Survey, w
     if not _merges(run):
         append(run.target, rows, txn)
         return note["good"], 0
-    held = {name.lower() for name in frame_of(unique.sparkSession, run.target).columns} if run.step.dedup.order_by and not run.step.dedup.first_arrives_first else set()
-    beats = beats_condition(run.step, run.business, held) if held and not compares_whole_rows(run.keys, run.business) else None
+    beats = beats_condition(run.step, run.business, {name.lower() for name in frame_of(unique.sparkSession, run.target).columns}) if _replaces(run) else None
     return insert_new(run.target, rows, _condition(run, survey.oldest, survey.newest), txn, beats)
 
 
@@ -205,9 +210,8 @@ def _count_conflicts(run: StepRun, unique: DataFrame, report: BatchReport, oldes
         return
     table = None
     if not run.replace_where and version is not None:
-        replaces = run.step.dedup.order_by and not run.step.dedup.first_arrives_first
-        table = frame_of(unique.sparkSession, run.target, version if replaces else None)
-        table = table if replaces else table.where(~((F.col("_batch_id") == report.batch_id) & F.col("_run_id").isin(run.run_ids)))
+        table = frame_of(unique.sparkSession, run.target, version if _replaces(run) else None)
+        table = table if _replaces(run) else table.where(~((F.col("_batch_id") == report.batch_id) & F.col("_run_id").isin(run.run_ids)))
     seen = find_conflicts(unique, table, _condition(run, oldest, newest), run.step, run.keys, run.business)
     report.conflicts, report.overtaken = seen["conflicts"], seen["overtaken"] if run.step.dedup.first_arrives_first else 0
     if seen["conflicts"] and not run.hidden & set(run.keys):
