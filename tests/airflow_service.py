@@ -56,7 +56,8 @@ class AirflowService:
         return Paths.under(self.root, name)
 
     def add_pipeline(self, name: str, on_fail: str = "quarantine") -> Path:
-        """Write a pipeline file and wait until its DAGs are there. Returns its landing folder."""
+        """Write a pipeline file and wait until its DAGs are there. Returns its landing folder. Each name is used once: its files and reports stay."""
+        assert not (self.folder / "pipelines" / f"{name}.yaml").exists(), f"another test has a pipeline {name}: this one would find its files and reports"
         landing = write_pipeline(self.folder, name, on_fail)
         self.wait_for_dags(name, f"{name}_backfill")
         return landing

@@ -55,9 +55,9 @@ OPERATIONS = [
     Operation("report page", r"/reports/.*\.html$", side="Python"),
     Operation("report", r"/reports/.*\.json$", side="Python"),
 ]
-SAMPLE = {("lease", "before"), ("manifest", "before"), ("target table commit", "disk full"), ("offsets", "I/O error"), ("commits", "partial write"),
+SAMPLE = {("lease", "before"), ("manifest", "before"), ("target table commit", "disk full"), ("offsets", "I/O error"), ("commits", "partial write"), ("commits", "I/O error"),
           ("batch note", "disk full"), ("report", "I/O error"), ("manifest", "partial write")}
-"""The faults of a short test: each kind once on either side."""
+"""The faults of a short test: each kind once on either side, and the one that leaves a batch noted and not committed in a run that lives to report."""
 BROKEN, REFUSED = "{broken", order(3, day=10, amount=-1.0)
 QUICK = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false", "spark.sql.shuffle.partitions": "1"}
 """For a dozen rows, planning twice and compiling cost more than the work."""

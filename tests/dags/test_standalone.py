@@ -11,6 +11,7 @@ from sluice.errors import PreflightError
 from sluice.orchestration import standalone
 from sluice.orchestration.client import AirflowClient
 from sluice.orchestration.standalone import end_session, standalone_environment, start_standalone
+from sqlalchemy import make_url
 
 from tests.airflow_service import free_port
 
@@ -23,6 +24,7 @@ def test_its_files_lie_below_the_root_and_its_page_is_for_this_machine_only(tmp_
     assert env["AIRFLOW__API__BASE_URL"] == "http://127.0.0.1:4711"
     assert env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] == "http://127.0.0.1:4711/execution/"
     assert env["PATH"].startswith(str(Path(sys.executable).parent))
+    assert make_url(env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]).query == {"timeout": "60"}, "its five processes write to one SQLite file beside Spark"
 
 
 def test_keys_and_passwords_are_kept_and_only_the_owner_can_read_them(tmp_path):

@@ -49,17 +49,17 @@ def await_driver(service: AirflowService, run_id: str) -> tuple[psutil.Process, 
     """Wait until Airflow has started the driver."""
     deadline = time.monotonic() + 120
     while (found := find_driver(run_id)) is None:
-        assert time.monotonic() < deadline, service.client.task_states("watched", run_id)
+        assert time.monotonic() < deadline, service.client.task_states("orphaned", run_id)
         time.sleep(0.1)
     return found
 
 
 @pytest.mark.timeout(86400)
 def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_or_doubled(airflow_service):
-    rng, landing, moments = random.Random(SEED), airflow_service.add_pipeline("watched"), []
+    rng, landing, moments = random.Random(SEED), airflow_service.add_pipeline("orphaned"), []
     for number in range(KILLS):
         land_day(landing, number)
-        airflow_service.client.trigger("watched", f"killed-{number}")
+        airflow_service.client.trigger("orphaned", f"killed-{number}")
         driver, request = await_driver(airflow_service, f"killed-{number}")
         moments.append(rng.uniform(0.0, 15.0))
         psutil.wait_procs([driver], moments[-1])  # the moment is what is drawn
@@ -67,14 +67,14 @@ def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_
         supervisor = request["parents"][1][0]
         os.kill(supervisor, signal.SIGKILL)
         assert psutil.wait_procs(family, 60)[1] == []
-        airflow_service.client.wait("watched", f"killed-{number}", timeout=180)
+        airflow_service.client.wait("orphaned", f"killed-{number}", timeout=180)
     land_day(landing, KILLS)
-    assert airflow_service.run("watched", "last") == "success"
-    reports = list_reports(airflow_service.paths("watched").reports())
+    assert airflow_service.run("orphaned", "last") == "success"
+    reports = list_reports(airflow_service.paths("orphaned").reports())
     counts = sum((report.counts for report in reports), Counts())
     print(f"\n{KILLS} supervisors killed, seed {SEED}, after {[round(moment, 1) for moment in moments]} s: {counts.line}")
     assert all(report.counts.balanced for report in reports)
     rows = (KILLS + 1) * VISITS
     assert counts == Counts(read=rows + KILLS * VISITS, parsed=rows + KILLS * VISITS, entered=rows + KILLS * VISITS, written=rows, duplicate=KILLS * VISITS)
     landed = [json.loads(line) for file in landing.glob("*.json") for line in file.read_text().splitlines()]
-    assert read_rows(airflow_service.paths("watched").table("visits")) == Counter({(v["id"], datetime.fromisoformat(v["at"]).replace(tzinfo=None), v["page"], v["seconds"]) for v in landed})
+    assert read_rows(airflow_service.paths("orphaned").table("visits")) == Counter({(v["id"], datetime.fromisoformat(v["at"]).replace(tzinfo=None), v["page"], v["seconds"]) for v in landed})

@@ -48,7 +48,8 @@ def standalone_environment(root: str | Path, port: int, base: Mapping[str, str] 
         "SLUICE_ROOT": str(Path(root).absolute()),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW_CONN_SPARK_DEFAULT": base.get("AIRFLOW_CONN_SPARK_DEFAULT") or DEFAULT_CONNECTION,
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+        # SQLite lets one process write at a time, and gives up after five seconds: too few on a machine that runs Spark beside it.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
         "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",

@@ -48,10 +48,10 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     report.counts.check(f"{run.paths.pipeline}.{run.step.name} batch {batch}")
     size = sum(run.sizes.get(f.path, 0) for f in files)
     run.before_write()
-    note_batch(run.checkpoint, Entry(run_id=run.run_ids[0], written_by=run.run_ids[-1] if report.replayed else run.run_ids[0], batch=report, rules=verdicts, bytes=size))
-    run.tally(verdicts)
-    run.batches.append(report)
-    run.on_batch(report, size)
+    entry = Entry(run_id=run.run_ids[0], written_by=run.run_ids[-1] if report.replayed else run.run_ids[0], batch=report, rules=verdicts, bytes=size)
+    note_batch(run.checkpoint, entry)
+    run.finished.append(entry)
+    run.on_batch(entry)
 
 
 def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, files: list[str]) -> tuple[BatchReport, dict[str, Verdict]]:
@@ -106,7 +106,7 @@ def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
     failed = [result for result in results if result.outcome is not Outcome.PASSED]
     if failed:
         run.table_results = [result for result in failed if result.level == "table"]
-        run.tally(run.verdicts(survey))
+        run.refused = run.verdicts(survey)
         names = ", ".join(f"{r.name} ({r.outcome})" for r in failed)
         raise RuleStop(f"stopped by {names}: nothing of this batch was written, and the checkpoint is where it was", where=f"{run.paths.pipeline}.{run.step.name}",
                        value=failed[0].samples or failed[0].message or None, do="Mend or remove the rows (or change the rule), then run again: the batch comes again as it is")

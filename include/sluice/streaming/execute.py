@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from ..backfill import Range
 from ..backlog import Checkpoint, LandedFile, list_files, waiting_files
-from ..checkpoint import Lease, check_parents, find_unreported, forget, note_batch, take_turn
+from ..checkpoint import Entry, Lease, check_parents, find_unreported, forget, note_batch, take_turn
 from ..errors import TransientError
 from ..report import BatchReport, Counts, StepReport, add_histograms
 from ..spec import Paths, Pipeline, RunRequest, Step
@@ -65,7 +65,7 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
     while True:
         began = time.monotonic()
         stream, run = _build(context, step, report, waiting, unreadable, chosen, run)
-        _carry_over(run, report, context.paths, checkpoint)
+        _carry_over(run, context.paths, checkpoint)
         _add_time(report, "prepare", began)
         began = time.monotonic()
         try:
@@ -96,31 +96,27 @@ def _build(context: RunContext, step: Step, report: StepReport, waiting: list[La
     report.warnings += [w for w in warnings if w not in report.warnings]
     run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, run.target)
     run.count_dropped = partial(count_dropped_by_state, context.spark)
-    run.sizes, run.batches = {f.path: f.size for f in waiting}, report.batches
+    run.sizes = {f.path: f.size for f in waiting}
     if earlier is not None:
-        run.tallies, run.run_ids = earlier.tallies, earlier.run_ids
+        run.finished, run.run_ids = earlier.finished, earlier.run_ids
     total = sum(run.sizes.values())
-    context.on_progress(step.name, report.bytes_read, total, None)
 
-    def count(batch: BatchReport, size: int) -> None:
-        report.files_read += batch.files
-        report.bytes_read += size
-        context.on_progress(step.name, report.bytes_read, total, batch)
+    def show(newest: Entry | None) -> None:
+        context.on_progress(step.name, sum(entry.bytes for entry in run.finished), total, newest and newest.batch)
 
-    run.on_batch = count
+    run.on_batch = show
+    show(None)
     return stream, run
 
 
-def _carry_over(run: StepRun, report: StepReport, paths: Paths, checkpoint: Checkpoint) -> None:
+def _carry_over(run: StepRun, paths: Paths, checkpoint: Checkpoint) -> None:
     """Report what a run that died had finished; forget the notes that a report holds."""
-    if report.batches:
+    if run.finished:
         return  # a second try within this run: they are here already
-    missing, reported = find_unreported(paths, report.name, run.checkpoint, run.run_ids[0], checkpoint.newest_commit)
+    missing, reported = find_unreported(paths, run.step.name, run.checkpoint, run.run_ids[0], checkpoint.newest_commit)
     for entry in missing:
         run.carry_over(entry)
         note_batch(run.checkpoint, entry.model_copy(update={"run_id": run.run_ids[0]}))
-        report.files_read += entry.batch.files
-        report.bytes_read += entry.bytes
     forget(run.checkpoint, reported)
 
 
@@ -130,7 +126,7 @@ def _add_time(report: StepReport, phase: str, began: float) -> None:
 
 def _judge(spark: SparkSession, run: StepRun, report: StepReport) -> None:
     """Table-level rules, on all rows this run wrote."""
-    if report.batches and run.table_rules:
+    if run.finished and run.table_rules:
         began = time.monotonic()
         run.table_results = run.judge_run(spark)
         _add_time(report, "table rules", began)
@@ -138,6 +134,10 @@ def _judge(spark: SparkSession, run: StepRun, report: StepReport) -> None:
 
 def _close(run: StepRun, report: StepReport) -> None:
     """Note the counts, the verdicts and where everything stands now."""
+    checkpoint = Checkpoint(f"{run.checkpoint}/spark")
+    run.drop_uncommitted(checkpoint.newest_commit)
+    report.batches = [entry.batch for entry in run.finished]
+    report.files_read, report.bytes_read = sum(entry.batch.files for entry in run.finished), sum(entry.bytes for entry in run.finished)
     report.counts = sum((batch.counts for batch in report.batches), Counts())
     report.conflicts = sum(batch.conflicts for batch in report.batches)
     report.overtaken = sum(batch.overtaken for batch in report.batches)
@@ -145,7 +145,6 @@ def _close(run: StepRun, report: StepReport) -> None:
     report.conflict_samples = samples[:1] + samples[1:][-1:]
     report.lateness = reduce(add_histograms, (batch.lateness for batch in report.batches), [])
     report.rules = run.rule_results() + run.table_results
-    checkpoint = Checkpoint(f"{run.checkpoint}/spark")
     report.offsets_after, report.watermark_after_ms = checkpoint.newest_commit, checkpoint.watermark_ms
     found = {"target": table_version(run.target), "quarantine": table_version(report.quarantine), "late": table_version(run.paths.late(run.step.name))}
     report.versions = {name: version for name, version in found.items() if version is not None}

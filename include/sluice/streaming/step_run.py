@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from ..checkpoint import Entry, Lease
 from ..quality.expectations import validate_table
 from ..quality.rules import RowRule, row_result
-from ..report import BatchReport, Counts, RuleResult
+from ..report import Counts, RuleResult
 from ..spec import Paths, RuleSpec, Step
 from .columns import col
 from .survey import Survey
@@ -48,14 +48,16 @@ class StepRun:
     unreadable: dict[str, str] = field(default_factory=dict)
     """Files no reader can read -> why; each becomes one quarantined record."""
     replace_where: str | None = None
-    batches: list[BatchReport] = field(default_factory=list)
-    tallies: dict[str, Verdict] = field(default_factory=dict)
+    finished: list[Entry] = field(default_factory=list)
+    """The batches so far, with those of runs that did not live to report them."""
+    refused: dict[str, Verdict] = field(default_factory=dict)
+    """What the rules found in a batch that a `stop` rule refused."""
     table_results: list[RuleResult] = field(default_factory=list)
     """Verdicts of table-level rules."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Bytes of the waiting files, by path."""
-    on_batch: Callable[[BatchReport, int], None] = lambda report, size: None
-    """Called with each finished batch and its bytes."""
+    on_batch: Callable[[Entry], None] = lambda entry: None
+    """Called with each finished batch."""
 
     @property
     def target(self) -> str:
@@ -66,13 +68,6 @@ class StepRun:
         """The key under which a batch writes. The checkpoint's generation is part of it: a new checkpoint counts its batches from 0 again."""
         return Transaction(f"sluice/{self.paths.pipeline}/{self.step.name}/{self.generation}", batch, note or {})
 
-    def tally(self, verdicts: dict[str, Verdict]) -> None:
-        """Add a batch's rule counts to the run's; of the samples the first and the last are kept."""
-        for name, (evaluated, unexpected, samples) in verdicts.items():
-            before = self.tallies.get(name, (0, 0, []))
-            texts = sorted({*before[2], *samples})
-            self.tallies[name] = (before[0] + evaluated, before[1] + unexpected, texts[:1] + texts[1:][-1:])
-
     def verdicts(self, survey: Survey) -> dict[str, Verdict]:
         """A survey's rule counts, by the rule's name."""
         return {rule.name: counts for rule, counts in zip(self.rules, survey.rules, strict=True)}
@@ -80,12 +75,20 @@ class StepRun:
     def carry_over(self, entry: Entry) -> None:
         """Take a batch into this run's report that another run finished and did not live to report."""
         self.run_ids.append(entry.written_by)
-        self.batches.append(entry.batch)
-        self.tally(entry.rules)
+        self.finished.append(entry)
+
+    def drop_uncommitted(self, newest_commit: int | None) -> None:
+        """Leave out a batch that Spark did not commit: the next run gets it again, finds its rows in the table, and reports it."""
+        self.finished = [entry for entry in self.finished if newest_commit is not None and entry.batch.batch_id <= newest_commit]
 
     def rule_results(self) -> list[RuleResult]:
-        """The verdict of each row rule over the batches so far."""
-        return [row_result(rule, *self.tallies.get(rule.name, (0, 0, []))) for rule in self.rules]
+        """The verdict of each row rule over the batches so far; of the samples the first and the last are kept."""
+        return [row_result(rule, *self._verdict(rule.name)) for rule in self.rules]
+
+    def _verdict(self, rule: str) -> Verdict:
+        found = [verdicts[rule] for verdicts in (*(entry.rules for entry in self.finished), self.refused) if rule in verdicts]
+        texts = sorted({text for _, _, samples in found for text in samples})
+        return sum(evaluated for evaluated, _, _ in found), sum(unexpected for _, unexpected, _ in found), texts[:1] + texts[1:][-1:]
 
     def judge_run(self, spark: SparkSession) -> list[RuleResult]:
         """The verdict of each table-level rule on the rows this run wrote."""
