@@ -29,37 +29,41 @@ def start(shop: Shop, *verb: str) -> subprocess.Popen:
         return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=subprocess.STDOUT, env=ENVIRONMENT)
 
 
-def race_cleared_task(shop: Shop, rng: random.Random) -> None:
-    """A second run starts while the first is under way: one of them works, the other is told to wait."""
+def race_cleared_task(shop: Shop, rng: random.Random) -> str:
+    """A second run starts while the first is under way: one of them works, the other is told to wait. Returns how they ended, as all races do."""
     first = start(shop, "run")
     time.sleep(rng.uniform(0.0, 6.0))  # the moment is what is drawn
     second = start(shop, "run")
-    assert {first.wait(600), second.wait(600)} <= {ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.TRANSIENT}
+    ended = first.wait(600), second.wait(600)
+    assert set(ended) <= {ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.TRANSIENT}
+    return "one was told to wait" if ExitCode.TRANSIENT in ended else "one after the other"
 
 
-def race_backfill_beside_schedule(shop: Shop, rng: random.Random) -> None:
+def race_backfill_beside_schedule(shop: Shop, rng: random.Random) -> str:
     """A backfill of everything beside the schedule: both end well, because they take turns."""
     verbs = [("run",), ("backfill", "--from", "2026-01-01", "--to", "2026-02-01")]
     rng.shuffle(verbs)
     first = start(shop, *verbs[0])
     time.sleep(rng.uniform(0.0, 4.0))  # the moment is what is drawn
     second = start(shop, *verbs[1])
+    overlapped = first.poll() is None
     assert {first.wait(600), second.wait(600)} <= {ExitCode.DONE, ExitCode.NOTHING_NEW}, (shop.folder / "run.log").read_text()[-3000:]
+    return "both wrote, in turns" if overlapped else "one after the other"
 
 
-def race_zombie(shop: Shop, rng: random.Random) -> None:
+def race_zombie(shop: Shop, rng: random.Random) -> str:
     """A run is frozen, another takes over and drains, and the first wakes up: it must not write any more."""
     frozen = start(shop, "run")
     try:
         frozen.wait(rng.uniform(1.0, 10.0))
-        return  # it was faster: no zombie this time
+        return "it ended before it could be frozen"
     except subprocess.TimeoutExpired:
         os.killpg(frozen.pid, signal.SIGSTOP)
     deadline = time.monotonic() + 300
     while start(shop, "run").wait(600) not in (ExitCode.DONE, ExitCode.NOTHING_NEW):
         assert time.monotonic() < deadline, (shop.folder / "run.log").read_text()[-3000:]
     os.killpg(frozen.pid, signal.SIGCONT)
-    frozen.wait(600)
+    return "outranked" if frozen.wait(600) == ExitCode.TRANSIENT else "frozen before it held the lease or after its report"
 
 
 RUN = {"cleared task": race_cleared_task, "backfill beside schedule": race_backfill_beside_schedule, "zombie": race_zombie}
@@ -87,11 +91,12 @@ def check(shop: Shop, spark, rows: list[dict], kind: str) -> None:
 
 @pytest.mark.timeout(86400)
 def test_two_runs_at_once_neither_lose_nor_double_nor_miscount_a_row(spark, tmp_path: Path):
-    rng, began = random.Random(SEED), time.monotonic()
+    rng, began, ended = random.Random(SEED), time.monotonic(), Counter()
     for number in range(RACES):
         kind = KINDS[number % len(KINDS)]
         shop = Shop(tmp_path / str(number), source={"max_files_per_batch": 1})
         rows = land(shop, rng)
-        RUN[kind](shop, rng)
+        ended[kind, RUN[kind](shop, rng)] += 1
         check(shop, spark, rows, kind)
         print(f"race {number + 1} ({kind}) after {time.monotonic() - began:.0f} s: ok", flush=True)
+    print(f"{RACES} races, seed {SEED}: {', '.join(f'{number} {kind}: {how}' for (kind, how), number in sorted(ended.items()))}", flush=True)
