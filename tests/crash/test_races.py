@@ -2,9 +2,6 @@
 
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,74 +9,88 @@ from pathlib import Path
 import pytest
 from sluice.errors import ExitCode
 from sluice.report import list_reports
-from sluice.torture import count_rows, drain
+from sluice.spec import RunRequest, Window
+from sluice.torture import count_rows
 
+from tests.crash.racer import Racer
 from tests.spark.shop import Shop, order
 
-RACES = int(os.environ.get("SLUICE_RACES", "3"))
+RACES = int(os.environ.get("SLUICE_RACES", "6"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
-KINDS = ("cleared task", "backfill beside schedule", "zombie")
-ENVIRONMENT = {**os.environ, "SLUICE_LEASE_SECONDS": "3"}
+WHOLE = Window(start="2026-01-01", end="2026-02-01")
 
 
-def start(shop: Shop, *verb: str) -> subprocess.Popen:
-    """A command of `sluice` on the shop's pipeline, in a process group of its own."""
-    command = [sys.executable, "-m", "sluice.cli", *verb, "--spec", str(shop.yaml), "--root", str(shop.root)]
-    with (shop.folder / "run.log").open("ab") as log:
-        return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=subprocess.STDOUT, env=ENVIRONMENT)
+def schedule(shop: Shop) -> RunRequest:
+    """A run of what is new."""
+    return RunRequest(pipeline=str(shop.yaml), root=str(shop.root))
 
 
-def race_cleared_task(shop: Shop, rng: random.Random) -> str:
+def backfill(shop: Shop) -> RunRequest:
+    """A run of everything, through a checkpoint of its own."""
+    return RunRequest(pipeline=str(shop.yaml), root=str(shop.root), window=WHOLE)
+
+
+def race_cleared_task(shop: Shop, rng: random.Random, first: Racer, second: Racer) -> str:
     """A second run starts while the first is under way: one of them works, the other is told to wait. Returns how they ended, as all races do."""
-    first = start(shop, "run")
-    time.sleep(rng.uniform(0.0, 6.0))  # the moment is what is drawn
-    second = start(shop, "run")
-    ended = first.wait(600), second.wait(600)
+    first.start(schedule(shop))
+    time.sleep(rng.uniform(0.0, first.length))  # the moment is what is drawn
+    second.start(schedule(shop))
+    ended = first.wait(), second.wait()
     assert set(ended) <= {ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.TRANSIENT}
     return "one was told to wait" if ExitCode.TRANSIENT in ended else "one after the other"
 
 
-def race_backfill_beside_schedule(shop: Shop, rng: random.Random) -> str:
+def race_backfill_beside_schedule(shop: Shop, rng: random.Random, first: Racer, second: Racer) -> str:
     """A backfill of everything beside the schedule: both end well, because they take turns."""
-    verbs = [("run",), ("backfill", "--from", "2026-01-01", "--to", "2026-02-01")]
-    rng.shuffle(verbs)
-    first = start(shop, *verbs[0])
-    time.sleep(rng.uniform(0.0, 4.0))  # the moment is what is drawn
-    second = start(shop, *verbs[1])
-    overlapped = first.poll() is None
-    assert {first.wait(600), second.wait(600)} <= {ExitCode.DONE, ExitCode.NOTHING_NEW}, (shop.folder / "run.log").read_text()[-3000:]
+    requests = [schedule(shop), backfill(shop)]
+    rng.shuffle(requests)
+    first.start(requests[0])
+    time.sleep(rng.uniform(0.0, first.length))  # the moment is what is drawn
+    overlapped = first.is_running()
+    second.start(requests[1])
+    assert {first.wait(), second.wait()} <= {ExitCode.DONE, ExitCode.NOTHING_NEW}, first.log.read_text()[-3000:]
     return "both wrote, in turns" if overlapped else "one after the other"
 
 
-def race_zombie(shop: Shop, rng: random.Random) -> str:
+def race_zombie(shop: Shop, rng: random.Random, first: Racer, second: Racer) -> str:
     """A run is frozen, another takes over and drains, and the first wakes up: it must not write any more."""
-    frozen = start(shop, "run")
-    try:
-        frozen.wait(rng.uniform(1.0, 10.0))
-        return "it ended before it could be frozen"
-    except subprocess.TimeoutExpired:
-        os.killpg(frozen.pid, signal.SIGSTOP)
+    first.start(schedule(shop))
+    if not first.is_running(rng.uniform(0.0, first.length)):
+        first.wait()
+        return "ended before it could be frozen"
+    first.freeze()
     deadline = time.monotonic() + 300
-    while start(shop, "run").wait(600) not in (ExitCode.DONE, ExitCode.NOTHING_NEW):
-        assert time.monotonic() < deadline, (shop.folder / "run.log").read_text()[-3000:]
-    os.killpg(frozen.pid, signal.SIGCONT)
-    return "outranked" if frozen.wait(600) == ExitCode.TRANSIENT else "frozen before it held the lease or after its report"
+    second.start(schedule(shop))
+    while second.wait() not in (ExitCode.DONE, ExitCode.NOTHING_NEW):
+        assert time.monotonic() < deadline, second.log.read_text()[-3000:]
+        time.sleep(0.5)  # until the lease expires
+        second.start(schedule(shop))
+    first.wake()
+    return "outranked" if first.wait() is ExitCode.TRANSIENT else "frozen before it held the lease or after its report"
 
 
 RUN = {"cleared task": race_cleared_task, "backfill beside schedule": race_backfill_beside_schedule, "zombie": race_zombie}
 
 
 def land(shop: Shop, rng: random.Random) -> list[dict]:
-    """Three files with copies within and across them."""
-    rows = [order(n, amount=float(n % 7 - 1)) for n in (rng.randrange(30) for _ in range(60))]
-    for part in (rows[:20], rows[20:40], rows[40:]):
-        shop.land(*part)
+    """Two files with copies within and across them."""
+    rows = [order(n, amount=float(n % 7 - 1)) for n in (rng.randrange(20) for _ in range(40))]
+    shop.land(*rows[:20])
+    shop.land(*rows[20:])
     return rows
+
+
+def drain(shop: Shop, racer: Racer) -> None:
+    """Run until nothing is new."""
+    for _ in range(5):
+        racer.start(schedule(shop))
+        if racer.wait() is ExitCode.NOTHING_NEW:
+            return
+    raise AssertionError(f"the runs never came to an end:\n{racer.log.read_text()[-3000:]}")
 
 
 def check(shop: Shop, spark, rows: list[dict], kind: str) -> None:
     """One row a key in the target and in quarantine, and reports that say so."""
-    drain(shop.yaml, shop.root, shop.folder / "drain.log")
     good, refused = ({row["order_id"] for row in rows if (row["amount"] >= 0) is wanted} for wanted in (True, False))
     assert shop.rows(spark, "paid", ("order_id",)) == Counter((key,) for key in good)
     assert sum(shop.rows(spark, "paid__quarantine", ("_row_hash",)).values()) == len(refused)
@@ -89,14 +100,31 @@ def check(shop: Shop, spark, rows: list[dict], kind: str) -> None:
     assert kind == "backfill beside schedule" or counts.read == len(rows)
 
 
+@pytest.fixture
+def racers(tmp_path):
+    """Two processes that have run before: how long a run takes is known."""
+    pair = [Racer(tmp_path / f"racer-{number}.log") for number in range(2)]
+    try:
+        for number, racer in enumerate(pair):
+            calm = Shop(tmp_path / f"calm-{number}")
+            calm.land(order(1))
+            racer.start(schedule(calm))
+            assert racer.wait() is ExitCode.DONE
+        yield pair
+    finally:
+        for racer in pair:
+            racer.end()
+
+
 @pytest.mark.timeout(86400)
-def test_two_runs_at_once_neither_lose_nor_double_nor_miscount_a_row(spark, tmp_path: Path):
+def test_two_runs_at_once_neither_lose_nor_double_nor_miscount_a_row(spark, racers, tmp_path: Path):
     rng, began, ended = random.Random(SEED), time.monotonic(), Counter()
     for number in range(RACES):
-        kind = KINDS[number % len(KINDS)]
+        kind = list(RUN)[number % len(RUN)]
         shop = Shop(tmp_path / str(number), source={"max_files_per_batch": 1})
         rows = land(shop, rng)
-        ended[kind, RUN[kind](shop, rng)] += 1
+        ended[kind, RUN[kind](shop, rng, *racers)] += 1
+        drain(shop, racers[number % 2])
         check(shop, spark, rows, kind)
         print(f"race {number + 1} ({kind}) after {time.monotonic() - began:.0f} s: ok", flush=True)
     print(f"{RACES} races, seed {SEED}: {', '.join(f'{number} {kind}: {how}' for (kind, how), number in sorted(ended.items()))}", flush=True)
