@@ -67,6 +67,7 @@ def test_modification_times_of_any_year_lose_no_file(spark, tmp_path):
     assert project.run().status == "nothing new"
 
 
+@pytest.mark.timeout(3600)
 def test_very_many_tiny_files_are_read_once_each(spark, tmp_path):
     project = read_lines(spark, tmp_path)
     for number in range(TINY):

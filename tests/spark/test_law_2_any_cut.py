@@ -76,6 +76,7 @@ def compute_batch(rows: list[dict | str]) -> tuple[Counter, Counter, Counts]:
     return target, Counter((reason,) for reason in refused.values()), counts
 
 
+@pytest.mark.timeout(86400)
 @pytest.mark.parametrize("histories", [1, TOGETHER])
 def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(spark, tmp_path_factory, histories):
     @settings(max_examples=BACKLOGS, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
