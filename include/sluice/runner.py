@@ -73,7 +73,7 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
         context.leases.update(leases)
         for step in pipeline.steps:
             warnings = next((b.warnings for b in backlog if b.step == step.name), [])
-            target, quarantine = paths.table(step.name, step.sink.table), paths.quarantine(step.name)
+            target, quarantine = paths.table(step.name, step.target.table), paths.quarantine(step.name)
             report.steps.append(StepReport(name=step.name, target=target, quarantine=quarantine, warnings=warnings, within=step.dedup and step.dedup.horizon))
             if not run_step(context, step, report.steps[-1], ranges.get(step.name)):
                 report.status = "out of time"

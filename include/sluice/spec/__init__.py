@@ -1,16 +1,23 @@
 """What a pipeline is."""
 
+from .connection import Connection, connection_variable, read_connection
 from .dedup import Dedup, EventTime, RuleSpec
 from .files import create_file, replace_file
+from .kafka import KafkaCluster, KafkaSink, KafkaSource, KafkaStart, Security
 from .loader import find_pipelines, load_pipeline
 from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path
 from .pipeline import Pipeline, Step, describe_limits, rule_columns
 from .quantities import format_duration
+from .records import Records
 from .run import RunRequest, Window, clean_run_id
-from .sink import DeltaSink
-from .source import SYSTEM_COLUMNS, FileSource
+from .sink import ConsoleSink, DeltaSink, FilesSink, ForeachBatchSink, ForeachSink, JdbcSink, MemorySink, Sink
+from .source import SYSTEM_COLUMNS, FileSource, RateSource, SocketSource, Source, TableSource, TableStart
+from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, trigger_kind
 
 __all__ = [
-    "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Dedup", "DeltaSink", "EventTime", "FileSource", "Paths", "Pipeline", "RuleSpec", "RunRequest", "Step",
-    "Window", "clean_run_id", "create_file", "describe_limits", "find_pipelines", "format_duration", "is_remote", "lease_folder", "load_pipeline", "open_path", "replace_file", "rule_columns",
+    "AVAILABLE_NOW", "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Connection", "ConsoleSink", "Dedup", "DeltaSink", "EventTime", "FileSource", "FilesSink",
+    "ForeachBatchSink", "ForeachSink", "Interval", "JdbcSink", "KafkaCluster", "KafkaSink", "KafkaSource", "KafkaStart", "MemorySink", "Paths", "Pipeline",
+    "RateSource", "Records", "RuleSpec", "RunRequest", "Security", "Sink", "SocketSource", "Source", "Step", "TableSource", "TableStart", "Trigger", "Window",
+    "clean_run_id", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration", "is_remote",
+    "lease_folder", "load_pipeline", "open_path", "read_connection", "replace_file", "rule_columns", "trigger_kind",
 ]

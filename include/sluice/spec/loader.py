@@ -13,6 +13,9 @@ from .pipeline import Pipeline
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
+_SECRET = re.compile(r"password|secret|token|jaas|credential|access.?key", re.IGNORECASE)
+_FROM_ENVIRONMENT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+
 
 class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """YAML in which a key written twice is an error instead of the last one winning; read by libyaml where it is there, six times as fast."""
@@ -49,6 +52,17 @@ def substitute_environment(value: object, env: dict[str, str], where: str) -> ob
     return _VARIABLE.sub(replace, value)
 
 
+def refuse_written_secrets(value: object, where: str) -> None:
+    """Raise SpecError for a secret that stands in the file: it must come from the environment, without a default. The error does not repeat it."""
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            refuse_written_secrets(item, f"{where}[{number}]")
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if _SECRET.search(str(name)) and isinstance(item, str) and item and not _FROM_ENVIRONMENT.fullmatch(item):
+            raise SpecError("a secret does not belong into the file", where=f"{where}: {name}", do=f"Write {name}: ${{NAME}} and export NAME, or use `connection`")
+        refuse_written_secrets(item, f"{where}: {name}")
+
+
 def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeline:
     """Read one pipeline file. Raises SpecError with file, field, value and what to write instead."""
     path = Path(path)
@@ -60,6 +74,7 @@ def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeli
         raise SpecError(f"not readable as YAML: {' '.join(str(error).split())}", where=str(path), do="Mend the line it names") from None
     if not isinstance(raw, dict):
         raise SpecError("a pipeline is a mapping that starts with `name:`", where=str(path), value=raw, do="`sluice new NAME` writes one to start from")
+    refuse_written_secrets(raw, str(path))
     raw = substitute_environment(raw, dict(os.environ) if env is None else env, str(path))
     try:
         pipeline = Pipeline.model_validate({**raw, "folder": path.parent.resolve()})
@@ -76,7 +91,7 @@ def _explain(error: ValidationError) -> str:
     """One line per wrong field: its path, what is wrong, the value."""
     lines = []
     for item in error.errors(include_url=False):
-        field = ".".join(str(part) for part in item["loc"]) or "pipeline"
+        field = ".".join(_fields_of(item["loc"])) or "pipeline"
         message = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
             message = "unknown field; remove it or mend its spelling"
@@ -84,6 +99,14 @@ def _explain(error: ValidationError) -> str:
         got = f" (got {shown})" if item["type"] != "missing" and len(shown) <= 120 else ""
         lines.append(f"{field}: {message}{got}")
     return "; ".join(lines)
+
+
+def _fields_of(location: tuple) -> list[str]:
+    """A place in the file: without the kind that pydantic puts behind a `source` or `sink`."""
+    parts = [str(part) for part in location]
+    after = [i for i, part in enumerate(parts[:-1]) if part in ("source", "sink")]
+    skipped = {i + 1 + (parts[i + 1].isdigit()) for i in after}
+    return [part for i, part in enumerate(parts) if i not in skipped]
 
 
 def find_pipelines(folder: str | Path) -> list[Path]:

@@ -9,8 +9,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, mo
 from .dedup import Dedup, EventTime, RuleSpec
 from .model import Spec
 from .quantities import Duration, parse_duration
-from .sink import DeltaSink
-from .source import FileSource
+from .sink import DeltaSink, Sink
+from .source import FileSource, RateSource, SocketSource, Source, TableSource
+from .trigger import AVAILABLE_NOW, Trigger
 
 _NAME = r"^[a-z][a-z0-9_]{0,62}$"
 
@@ -25,6 +26,10 @@ def _parse_schedule(value: object) -> object:
         raise ValueError("not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), a duration ('30 minutes') or null") from None
 
 
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
 Schedule = Annotated[timedelta | str | None, BeforeValidator(_parse_schedule), WithJsonSchema({"type": ["string", "null"]})]
 
 
@@ -32,23 +37,50 @@ class Step(Spec):
     """One streaming query with its own checkpoint and target."""
 
     name: str = Field(pattern=_NAME)
-    source: FileSource
+    source: Source
     transform: str | None = None
     """A `.sql` file (SELECT ... FROM source) or `file.py:function` (DataFrame -> DataFrame), relative to the YAML."""
     event_time: EventTime | None = None
     dedup: Dedup | None = None
     rules: list[RuleSpec] = []
-    sink: DeltaSink = DeltaSink()
+    sinks: Annotated[list[Sink], BeforeValidator(_as_list, json_schema_input_type=Sink | list[Sink])] = Field(default=[DeltaSink()], alias="sink", min_length=1)
+    """One sink or several. A Delta table among them is the target: it remembers the keys, and the others get the rows that were written to it."""
+    trigger: Trigger = AVAILABLE_NOW
+    """`available_now` drains what waits and stops; the others (`once`, `default`, `{processing_time: 10 seconds}`, `{continuous: 1 second}`) are for trials."""
+
+    @property
+    def target(self) -> DeltaSink | None:
+        """The Delta table of the step; None for a step that has none."""
+        return next((sink for sink in self.sinks if isinstance(sink, DeltaSink)), None)
+
+    @property
+    def further_sinks(self) -> list[Spec]:
+        """Every sink but the target."""
+        return [sink for sink in self.sinks if sink is not self.target]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The source's columns, as far as the file says them."""
+        return getattr(self.source, "columns", {})
+
+    @property
+    def keeps_rescued(self) -> bool:
+        """True where fields outside the schema are kept in `_rescued`."""
+        return getattr(self.source, "unknown_fields", "ignore") == "rescue"
 
     @model_validator(mode="after")
     def _check_step(self) -> "Step":
-        if self.dedup is None and self.sink.mode == "insert_new":
+        if sum(isinstance(sink, DeltaSink) for sink in self.sinks) > 1:
+            raise ValueError("two Delta sinks; a step has one target: make the second a step of its own with `source: {kind: table, step: ...}`")
+        if self.target is not None and self.dedup is None and self.target.mode == "insert_new":
             raise ValueError("sink mode insert_new needs `dedup`; add it or write `mode: append`")
-        if self.dedup is not None and self.sink.mode == "append":
+        if self.target is not None and self.dedup is not None and self.target.mode == "append":
             raise ValueError("sink mode append does not deduplicate; remove `dedup` or write `mode: insert_new`")
+        if self.target is None and self.dedup is not None and self.dedup.memory == "table":
+            raise ValueError("`memory: table` needs a Delta sink that remembers the keys; add one, or write `memory: state`")
         if self.dedup is not None and self.event_time is None:
             raise ValueError("`dedup` needs `event_time`; name the column that says when a row happened")
-        if self.transform is None:
+        if self.transform is None and self.columns:
             self._check_names()
         return self
 
@@ -58,12 +90,12 @@ class Step(Spec):
         order = [term.split()[0] for term in self.dedup.order_by] if self.dedup else []
         used = [("event_time.column", self.event_time.column)] if self.event_time else []
         used += [("dedup.keys", k) for k in keys] + [("dedup.order_by", c) for c in order]
-        used += [("sink.partition_by", c) for c in self.sink.partition_by] + [("sink.cluster_by", c) for c in self.sink.cluster_by]
+        used += [(f"sink.{field}", c) for sink in self.sinks for field in ("partition_by", "cluster_by") for c in getattr(sink, field, [])]
         for rule in self.rules:
             used += [(f"rule {rule.type}", c) for c in rule_columns(rule)]
         for place, column in used:
-            if column not in self.source.columns:
-                raise ValueError(f"{place} names column {column!r}, which the schema does not have; it has {', '.join(self.source.columns)}")
+            if column not in self.columns:
+                raise ValueError(f"{place} names column {column!r}, which the schema does not have; it has {', '.join(self.columns)}")
 
 
 def describe_limits(step: Step) -> list[str]:
@@ -128,6 +160,19 @@ class Pipeline(Spec):
     @classmethod
     def _stringify(cls, conf: dict) -> dict:
         return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (conf or {}).items()}
+
+    @model_validator(mode="after")
+    def _check_unattended(self) -> "Pipeline":
+        for step in self.steps:
+            if self.schedule is not None and isinstance(step.source, RateSource | SocketSource):
+                lost = "a socket cannot be read again after a crash" if step.source.kind == "socket" else f"{step.source.kind} makes rows as time passes, so no run is ever done"
+                raise ValueError(f"step {step.name}: source {step.source.kind} is for trials ({lost}); write `schedule: null` and start it with `sluice run --dev`")
+        earlier: list[str] = []
+        for step in self.steps:
+            if isinstance(step.source, TableSource) and step.source.step is not None and step.source.step not in earlier:
+                raise ValueError(f"step {step.name} reads step {step.source.step!r}, which is not an earlier step of this pipeline")
+            earlier.append(step.name)
+        return self
 
     @field_validator("steps")
     @classmethod

@@ -1,23 +1,19 @@
 """Where rows come from."""
 
-import codecs
-import re
+from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from .model import Spec
+from .kafka import KafkaSource
+from .model import Spec, by_kind
 from .quantities import Size
+from .records import Records, as_text
 
 SYSTEM_COLUMNS = ("_run_id", "_batch_id", "_source", "_ingested_at")
-_TYPE = re.compile(
-    r"(string|binary|boolean|byte|tinyint|short|smallint|int|integer|long|bigint|float|double|date|timestamp|timestamp_ntz|variant"
-    r"|decimal\(\s*\d+\s*,\s*\d+\s*\)|array<.+>|map<.+>|struct<.+>)",
-    re.IGNORECASE,
-)
 
 
-class FileSource(Spec):
+class FileSource(Records):
     """Files that arrive in a folder; each is read once, in order of modification time."""
 
     kind: Literal["files"] = "files"
@@ -26,53 +22,100 @@ class FileSource(Spec):
     pattern: str = "*"
     """Glob that file names must match. Names that start with `.` or `_`, or end in `.tmp` or `._COPYING_`, are never read."""
     format: Literal["json", "csv", "text", "parquet", "orc", "avro"]
-    columns: dict[str, str] = Field(alias="schema")
-    """Column name -> Spark type. `sluice infer` proposes it; a person commits it."""
     multi_line: bool = False
     """JSON: one array or object spread over lines per file. CSV: quoted values may hold line breaks."""
     header: bool = True
     """CSV only: the first line of each file names the columns."""
-    encoding: str = "UTF-8"
-    unknown_fields: Literal["rescue", "fail", "ignore"] = "rescue"
-    """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them out."""
     file_date: str | None = None
     """strptime pattern of the date in a file's relative path, e.g. `%Y-%m-%d`; a backfill picks files by it."""
     max_files_per_batch: int | None = Field(default=None, ge=1)
     max_bytes_per_batch: Size | None = None
-    options: dict[str, str] = {}
-    """Spark's own reader options, passed through as written."""
-
-    @field_validator("columns")
-    @classmethod
-    def _check_columns(cls, columns: dict[str, str]) -> dict[str, str]:
-        if not columns:
-            raise ValueError("no columns; `sluice infer` proposes a schema from a sample")
-        for name, type_ in columns.items():
-            if name.startswith("_"):
-                raise ValueError(f"column {name!r}: names that start with `_` are kept for system columns; rename it")
-            if not _TYPE.fullmatch(type_.strip()):
-                raise ValueError(f"column {name!r} has unknown type {type_!r}; write a Spark SQL type such as string, bigint, double, timestamp")
-        lowered = [name.lower() for name in columns]
-        if len(set(lowered)) < len(lowered):
-            raise ValueError("two columns differ only in case; Spark does not tell them apart")
-        return columns
-
-    @field_validator("encoding")
-    @classmethod
-    def _check_encoding(cls, encoding: str) -> str:
-        try:
-            codecs.lookup(encoding)
-        except LookupError:
-            raise ValueError("no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another charset by its usual name") from None
-        return encoding
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _stringify(cls, options: dict) -> dict:
-        return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (options or {}).items()}
 
     @model_validator(mode="after")
     def _check_text(self) -> "FileSource":
         if self.format == "text" and list(self.columns.items()) != [("value", "string")]:
             raise ValueError("format text reads one column; write `schema: {value: string}`")
         return self
+
+
+class TableStart(Spec):
+    """The first commit of a table that is read; what the table held before is not."""
+
+    version: int | None = Field(default=None, ge=0)
+    timestamp: datetime | None = None
+    """The first commit at or after this moment, UTC when no zone is given."""
+
+    @field_validator("timestamp")
+    @classmethod
+    def _in_utc(cls, value: datetime | None) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+    @model_validator(mode="after")
+    def _check_one(self) -> "TableStart":
+        if (self.version is None) == (self.timestamp is None):
+            raise ValueError("write either `version` or `timestamp`")
+        return self
+
+
+class TableSource(Spec):
+    """A Delta table: each of its commits is read once."""
+
+    kind: Literal["table"]
+    step: str | None = None
+    """The target of an earlier step of this pipeline."""
+    path: str | None = None
+    """Folder or URI of a table; relative paths lie under the root's `tables/`."""
+    name: str | None = None
+    """A table's name in Spark's catalog."""
+    start: Literal["earliest", "latest"] | TableStart = "earliest"
+    """`earliest`: what the table holds at the first run, then every commit. `latest`: only commits from now on."""
+    change_feed: bool = False
+    """Read the change data feed: the columns `_change_type`, `_commit_version` and `_commit_timestamp` come as change_type, commit_version and commit_timestamp."""
+    skip_change_commits: bool = False
+    """Pass over commits that update or delete rows instead of stopping at the first."""
+    event_time_order: str | None = None
+    """A time column of the table: its first state is then read in the order of that time, so that a watermark drops nothing of it."""
+    schema_tracking: bool = False
+    """Keep the table's schema beside the checkpoint, so that columns may be renamed and dropped in it."""
+    max_files_per_batch: int | None = Field(default=None, ge=1)
+    max_bytes_per_batch: Size | None = None
+    options: dict[str, str] = {}
+    """Delta's own reader options, passed through as written."""
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _stringify(cls, options: dict) -> dict:
+        return as_text(options)
+
+    @model_validator(mode="after")
+    def _check_place(self) -> "TableSource":
+        if sum(place is not None for place in (self.step, self.path, self.name)) != 1:
+            raise ValueError("say which table: one of `step`, `path` and `name`")
+        if self.change_feed and self.skip_change_commits:
+            raise ValueError("`change_feed` reads every change, `skip_change_commits` passes over them; write one of the two")
+        return self
+
+
+class RateSource(Spec):
+    """Rows made by Spark itself, for trials: `timestamp` and `value`."""
+
+    kind: Literal["rate", "rate-micro-batch"]
+    rows: int = Field(default=10, ge=1)
+    """Rows a second (`rate`) or a batch (`rate-micro-batch`)."""
+    options: dict[str, str] = {}
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _stringify(cls, options: dict) -> dict:
+        return as_text(options)
+
+
+class SocketSource(Spec):
+    """Lines of text from a TCP server, for trials: `value`."""
+
+    kind: Literal["socket"]
+    host: str = "127.0.0.1"
+    port: int = Field(ge=1, le=65535)
+
+
+Source = by_kind("files", FileSource, KafkaSource, TableSource, RateSource, SocketSource)

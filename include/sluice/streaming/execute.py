@@ -91,7 +91,7 @@ def _build(context: RunContext, step: Step, report: StepReport, waiting: list[La
            earlier: StepRun | None) -> tuple:
     """The stream and its bookkeeping; a second try within the run goes on with what the first one counted."""
     narrowed = {"path": chosen.path, "pattern": chosen.pattern} if chosen else {}
-    with context.take_turn(context.paths.table(step.name, step.sink.table)):  # it may create the tables
+    with context.take_turn(context.paths.table(step.name, step.target.table)):  # it may create the tables
         stream, run, warnings = build_step(context.spark, context.pipeline, step, context.paths, context.request, waiting, unreadable=unreadable, **narrowed)
     report.warnings += [w for w in warnings if w not in report.warnings]
     run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, run.target)

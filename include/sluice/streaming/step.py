@@ -33,7 +33,7 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
     frame = open_stream(spark, _in_one_batch(step.source) if replaces else step.source, layouts, unreadable, path, pattern)
     frame = apply_transform(frame, pipeline.folder, step.transform)
     business = business_columns(frame)
-    require_columns([*step.sink.partition_by, *step.sink.cluster_by], business, f"{step.name}: sink")
+    require_columns([*step.target.partition_by, *step.target.cluster_by], business, f"{step.name}: sink")
     require_columns([term.split()[0] for term in step.dedup.order_by] if step.dedup else [], business, f"{step.name}: dedup.order_by")
     rules, table_rules = compile_rules(step.rules, {f.name: f.dataType for f in business.fields})
     if table_rules:
@@ -91,7 +91,7 @@ def _only_window(frame: DataFrame, step: Step, request: RunRequest) -> DataFrame
 def _ensure_tables(spark: SparkSession, run: StepRun, rescue: bool) -> None:
     rescued = [StructField(RESCUED, StringType())] if rescue else []
     columns = StructType([*run.business.fields, *rescued, *(quarantine.SCHEMA[n] for n in SYSTEM_COLUMNS)])
-    sink = run.step.sink
+    sink = run.step.target
     ensure_table(spark, run.target, columns, sink.partition_by, sink.cluster_by, sink.properties)
     ensure_table(spark, run.paths.quarantine(run.step.name), quarantine.SCHEMA)
     if run.late == "keep":

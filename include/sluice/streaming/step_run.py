@@ -62,7 +62,7 @@ class StepRun:
     @property
     def target(self) -> str:
         """The target's path."""
-        return self.paths.table(self.step.name, self.step.sink.table)
+        return self.paths.table(self.step.name, self.step.target.table)
 
     def transaction(self, batch: int, note: dict | None = None) -> Transaction:
         """The key under which a batch writes. The checkpoint's generation is part of it: a new checkpoint counts its batches from 0 again."""

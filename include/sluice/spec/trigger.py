@@ -1,0 +1,54 @@
+"""When the batches of a step start."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import model_validator
+
+from .model import Spec
+from .quantities import Duration, format_duration
+
+_LOST = {
+    "once": "one batch takes the whole backlog, whatever bounds the source has",
+    "default": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
+    "processing_time": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
+    "continuous": "no batches, so no deduplication, no rules, no counts: rows go from Kafka (or rate) to Kafka as they come, at least once",
+}
+
+
+class Interval(Spec):
+    """A trigger with a time between its batches."""
+
+    processing_time: Duration | None = None
+    continuous: Duration | None = None
+
+    @model_validator(mode="after")
+    def _check_one(self) -> "Interval":
+        if (self.processing_time is None) == (self.continuous is None):
+            raise ValueError("write either `processing_time` or `continuous`")
+        return self
+
+    @property
+    def length(self) -> timedelta:
+        """The time between two batches (or two notes of the position)."""
+        return self.processing_time if self.processing_time is not None else self.continuous
+
+
+Trigger = Literal["available_now", "once", "default"] | Interval
+AVAILABLE_NOW = "available_now"
+
+
+def trigger_kind(trigger: Trigger) -> str:
+    """available_now, once, default, processing_time or continuous."""
+    if isinstance(trigger, str):
+        return trigger
+    return "processing_time" if trigger.processing_time is not None else "continuous"
+
+
+def describe_trigger(trigger: Trigger) -> str | None:
+    """What a trigger other than `available_now` gives up; None for `available_now`."""
+    kind = trigger_kind(trigger)
+    if kind == AVAILABLE_NOW:
+        return None
+    length = f" every {format_duration(trigger.length)}" if isinstance(trigger, Interval) else ""
+    return f"trigger {kind}{length}: {_LOST[kind]}; `available_now` goes on from the same checkpoint"
