@@ -2,21 +2,35 @@
 
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from .backlog import LandedFile, files_in_window
-from .spec import FileSource, Paths, Pipeline, RunRequest, Window, is_remote, open_path
+from .errors import SpecError
+from .spec import FileSource, Paths, Pipeline, RateSource, RunRequest, SocketSource, Step, Window, is_remote, open_path
 
 _SPECIAL = re.compile(r"([\\{}\[\]*?,^])")
 
 
 @dataclass(frozen=True)
 class Range:
-    """The files of a window, and the path and name globs that make Spark's file source list these alone."""
+    """What a backfill of a window reads. Of files: those of the window, and the path and name globs that make Spark's file source list these alone."""
 
-    files: list[LandedFile]
-    path: str
-    pattern: str
+    files: list[LandedFile] = field(default_factory=list)
+    path: str = ""
+    pattern: str = ""
+    since: datetime | None = None
+    """Topics and tables: the moment from which their records may belong to the window; every one after it is looked at."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing can belong to the window."""
+        return not self.files and self.since is None
+
+    @property
+    def bytes(self) -> int | None:
+        """How much is read; None when it is not known beforehand."""
+        return sum(f.size for f in self.files) if self.since is None else None
 
 
 def _escape(text: str) -> str:
@@ -27,8 +41,16 @@ def _any_of(names: list[str]) -> str:
     return _escape(names[0]) if len(names) == 1 else "{" + ",".join(_escape(n) for n in names) + "}"
 
 
-def select_range(source: FileSource, window: Window) -> Range:
-    """The files a backfill of this window reads. Raises SourceError when the landing folder is absent."""
+def select_range(step: Step, window: Window) -> Range:
+    """What a backfill of this window reads. Raises SourceError when the landing folder is absent, SpecError for a source that cannot be read again."""
+    source = step.source
+    if isinstance(source, RateSource | SocketSource):
+        raise SpecError("this source cannot be read again", where=f"{step.name}: source", value=source.kind, do="Backfill a step that reads files, a topic or a table")
+    if not isinstance(source, FileSource):
+        if step.event_time is None:
+            raise SpecError("a backfill needs `event_time` to tell which rows belong to the range", where=step.name, do="Name the column that says when a row happened")
+        # A record is written after what it tells of, save for a clock that is ahead: by `max_future` at most, or its row is refused.
+        return Range(since=window.start - step.event_time.max_future)
     files = files_in_window(source, window)
     folders = sorted({f.path.rsplit("/", 1)[0] for f in files})
     names = sorted({f.name for f in files})

@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int, BatchReport | None], None]
 def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> RunReport:
     """Run a pipeline once and report; what goes wrong comes back as the report's status, error and exit code.
 
-    on_progress(step, bytes done, bytes waiting, newest batch) is called as batches end. The report is stored unless nothing was new.
+    on_progress(step, done, waiting, newest batch) is called as batches end. The report is stored unless nothing was new.
     """
     now = datetime.now(UTC)
     report = RunReport(pipeline=Path(request.pipeline).stem, run_id=request.run_id, started=now, ended=now, status="done",
@@ -61,19 +61,20 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
     """Ask what waits, and start Spark only when something does."""
     deadline = time.monotonic() + pipeline.budget.total_seconds()
     with ExitStack() as stack:
-        ranges = {step.name: select_range(step.source, request.window) for step in pipeline.steps if request.window}
+        ranges = {step.name: select_range(step, request.window) for step in pipeline.steps if request.window}
         backlog = measure_pipeline(pipeline, paths) if not ranges else []
-        if not any(b.must_run for b in backlog) and not any(r.files for r in ranges.values()):
+        if not any(b.must_run for b in backlog) and all(r.is_empty for r in ranges.values()):
             report.status, report.exit_code = "nothing new", ExitCode.NOTHING_NEW
             return
         from .streaming.execute import run_step  # Spark is imported only now that something waits
 
-        waiting = sum(b.bytes for b in backlog) + sum(f.size for r in ranges.values() for f in r.files)
+        sizes = [b.weight for b in backlog] + [r.bytes for r in ranges.values()]
+        waiting = None if None in sizes else sum(sizes)
         context = _start_spark(stack, pipeline, paths, request, report, waiting, deadline, on_progress)
         context.leases.update(leases)
         for step in pipeline.steps:
             warnings = next((b.warnings for b in backlog if b.step == step.name), [])
-            target, quarantine = paths.table(step.name, step.target.table), paths.quarantine(step.name)
+            target, quarantine = step.target_path(paths), paths.quarantine(step.name)
             report.steps.append(StepReport(name=step.name, target=target, quarantine=quarantine, warnings=warnings, within=step.dedup and step.dedup.horizon))
             if not run_step(context, step, report.steps[-1], ranges.get(step.name)):
                 report.status = "out of time"
@@ -81,7 +82,7 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
     report.check()
 
 
-def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, waiting_bytes: int, deadline: float,
+def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, waiting_bytes: int | None, deadline: float,
                  on_progress: Progress) -> "RunContext":
     """Open the session with the settings that fit the backlog; Great Expectations is imported meanwhile where a rule needs it."""
     from .quality import import_in_background, is_table_level
@@ -94,7 +95,7 @@ def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: Ru
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
     spark = stack.enter_context(open_session(settings))
-    profile = "short run" if waiting_bytes < SMALL_BACKLOG else "long run"
+    profile = "short run" if waiting_bytes is not None and waiting_bytes < SMALL_BACKLOG else "long run"
     report.spark = {"version": spark.version, "master": settings["spark.master"], "profile": profile, "start_seconds": f"{time.monotonic() - began:.1f}"}
     return RunContext(spark, pipeline, paths, request, deadline, on_progress)
 

@@ -105,9 +105,10 @@ def torture(spec: Path, pipeline: Pipeline, scratch: Path, kills: int, seed: int
     Raises SpecError for a step that writes outside the scratch folder.
     """
     for step in pipeline.steps:
-        if step.target.table and (os.path.isabs(step.target.table) or "://" in step.target.table):
-            raise SpecError("this step writes to a fixed place, and a torture must not", where=f"{step.name}: sink.table", value=step.target.table,
-                            do="Use a name below the root, or a copy of the pipeline without `sink.table`")
+        fixed = [sink.kind for sink in step.further_sinks]
+        if fixed or step.target.name or (step.target.table and (os.path.isabs(step.target.table) or "://" in step.target.table)):
+            raise SpecError("this step writes to a fixed place, and a torture must not", where=f"{step.name}: sink", value=fixed or step.target.name or step.target.table,
+                            do="Use a table below the root, or a copy of the pipeline without that sink")
     began, rng, done, runs, rounds, differences = time.monotonic(), random.Random(seed), 0, 0, 0, []
     calm, log = scratch / "calm", scratch / "run.log"
     shutil.rmtree(scratch, ignore_errors=True)
@@ -147,6 +148,6 @@ def compare_roots(pipeline: Pipeline, calm: Path, killed: Path) -> list[str]:
     differences += [f"{report.run_id} does not balance: {report.counts.line}" for report in list_reports(Paths.under(killed, pipeline.name).reports()) if not report.counts.balanced]
     pairs = []
     for step in pipeline.steps:
-        for path in (lambda p, s=step: p.table(s.name, s.target.table), lambda p, s=step: p.quarantine(s.name), lambda p, s=step: p.late(s.name)):
+        for path in (lambda p, s=step: s.target_path(p), lambda p, s=step: p.quarantine(s.name), lambda p, s=step: p.late(s.name)):
             pairs.append((path(Paths.under(calm, pipeline.name)), path(Paths.under(killed, pipeline.name))))
     return differences + compare_tables(pairs, pipeline)

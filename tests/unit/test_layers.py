@@ -25,7 +25,7 @@ ALLOWED = {
     "runner": _BASE | {"backfill", "backlog", "checkpoint", "quality", "report", "streaming", "streaming.settings"},
     "torture": _BASE | {"report", "streaming"},
     "cli": _BASE | {"backlog", "report", "setup", "runner", "streaming", "torture"},
-    "orchestration": _BASE | {"backlog", "report", "streaming.settings"},
+    "orchestration": _BASE | {"backfill", "backlog", "report", "streaming.settings"},
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
 }

@@ -91,12 +91,16 @@ class Checkpoint:
         """The watermark in force in a planned batch; 0 before any event was seen."""
         return _json_lines(self.folder / "offsets" / str(batch))[0]["batchWatermarkMs"]
 
+    def source_offset(self, batch: int | None) -> dict:
+        """The source's own position after a planned batch, as it notes it; empty before the first."""
+        if batch is None or batch < 0:
+            return {}
+        lines = _json_lines(self.folder / "offsets" / str(batch))
+        return lines[1] if len(lines) > 1 else {}
+
     def log_offset(self, batch: int | None) -> int:
         """The file source's position after a batch; -1 before the first."""
-        if batch is None or batch < 0:
-            return -1
-        lines = _json_lines(self.folder / "offsets" / str(batch))
-        return lines[1].get("logOffset", -1) if len(lines) > 1 else -1
+        return self.source_offset(batch).get("logOffset", -1)
 
     def seen_files(self) -> list[SeenFile]:
         """Every file the source has taken note of, read or about to be read."""

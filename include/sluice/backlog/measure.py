@@ -1,28 +1,58 @@
 """The probe: how much is waiting for each step, and must Spark run? In doubt, yes."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from ..checkpoint import find_unreported
 from ..errors import SourceError
-from ..spec import FileSource, Paths, Pipeline, Step
+from ..spec import FileSource, Paths, Pipeline, Step, TableSource
 from .checkpoint import Checkpoint
+from .delta import measure_table, read_position
 from .files import LandedFile, list_files
+
+_RECORD_BYTES = 1000
+"""What a Kafka record is taken to weigh, when a run chooses between the settings of a short run and of a long one."""
 
 
 @dataclass(frozen=True)
 class StepBacklog:
-    """What waits for one step. `oldest`: modification time of the oldest waiting file, UTC; `last_run`: end of the newest batch, UTC."""
+    """What waits for one step. `oldest`: when the oldest of it came, UTC; `last_run`: end of the newest batch, UTC."""
 
     step: str
     must_run: bool
     reason: str
     files: int = 0
+    records: int = 0
+    """Offsets of topics."""
+    commits: int = 0
+    """Commits of a table."""
     bytes: int = 0
     oldest: datetime | None = None
     open_batch: bool = False
     last_run: datetime | None = None
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def amount(self) -> str:
+        """What waits, in words; empty for nothing, or when it is not known."""
+        parts = [f"{number:,} {unit}" for number, unit in ((self.files, "file(s)"), (self.records, "record(s)"), (self.commits, "commit(s)")) if number]
+        return ", ".join(parts + ([f"{self.bytes:,} bytes"] if self.bytes else []))
+
+    @property
+    def weight(self) -> int | None:
+        """About how many bytes wait; None when Spark has to run and nobody knows over how many."""
+        if self.must_run and not (self.files or self.records or self.commits or self.open_batch):
+            return None
+        return self.bytes or self.records * _RECORD_BYTES
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What waits in a source, and why a run must look although nothing is seen."""
+
+    found: StepBacklog
+    doubt: str = ""
 
 
 def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[LandedFile], list[str]]:
@@ -43,12 +73,39 @@ def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[Land
     return waiting, [note] if changed else []
 
 
-def measure_step(step: Step, paths: Paths, idle_run_every: timedelta) -> StepBacklog:
-    """Measure one step. Raises SourceError when the landing folder is absent; anything else that cannot be read means "run"."""
+def _measure_files(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
+    waiting, warnings = waiting_files(step.source, checkpoint)
+    oldest = datetime.fromtimestamp(waiting[0].modified, UTC) if waiting else None
+    return _Waiting(StepBacklog(step.name, False, "", files=len(waiting), bytes=sum(f.size for f in waiting), oldest=oldest, warnings=warnings))
+
+
+def _measure_table(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
+    if step.source.name is not None:
+        return _Waiting(StepBacklog(step.name, False, ""), "only Spark's catalog knows where the table lies")
+    found = measure_table(place, read_position(checkpoint, checkpoint.newest_commit))
+    if found is None:
+        return _Waiting(StepBacklog(step.name, False, ""), "the table's log alone does not say what was read")
+    return _Waiting(StepBacklog(step.name, False, "", commits=found.commits, bytes=found.bytes, oldest=found.oldest))
+
+
+def _measure_trial(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
+    return _Waiting(StepBacklog(step.name, False, ""), f"a {step.source.kind} source always has rows")
+
+
+def _measurer(step: Step) -> Callable[[Step, str, Checkpoint], _Waiting]:
+    kinds = {FileSource: _measure_files, TableSource: _measure_table}
+    return kinds.get(type(step.source), _measure_trial)
+
+
+def measure_step(step: Step, paths: Paths, idle_run_every: timedelta, place: str = "") -> StepBacklog:
+    """Measure one step. Raises SourceError when its source is absent; anything else that cannot be read means "run".
+
+    Args: place: of a table that is the source.
+    """
     folder = paths.checkpoint(step.name)
     checkpoint = Checkpoint(f"{folder}/spark")
     try:
-        waiting, warnings = waiting_files(step.source, checkpoint)
+        waiting = _measurer(step)(step, place, checkpoint)
         open_batch, last_run = checkpoint.open_batch is not None, checkpoint.last_run
         unreported, _ = find_unreported(paths, step.name, folder, None, checkpoint.newest_commit)
     except SourceError:
@@ -56,29 +113,24 @@ def measure_step(step: Step, paths: Paths, idle_run_every: timedelta) -> StepBac
     except Exception as error:  # noqa: BLE001 (law 8: a wrong "nothing new" loses data, a wrong "something new" costs cents)
         return StepBacklog(step.name, must_run=True, reason=f"the backlog could not be measured ({error}), so the run decides")
     idle_for = datetime.now(UTC) - last_run if last_run else None
+    found = replace(waiting.found, open_batch=open_batch, last_run=last_run)
     if open_batch:
         reason = "a batch was planned and not finished"
-    elif waiting:
-        reason = f"{len(waiting)} file(s) are waiting"
+    elif found.amount:
+        unit = "file(s) are" if found.files else "record(s) are" if found.records else "commit(s) are"
+        reason = f"{found.files or found.records or found.commits} {unit} waiting"
+    elif waiting.doubt:
+        reason = waiting.doubt
     elif unreported:
         reason = f"run {unreported[0].run_id} died before its report"
     elif idle_for is not None and idle_for >= idle_run_every:
         reason = f"nothing is new, but the last run was {idle_for.days} days ago: state and windows need a run"
     else:
-        reason = "nothing is new"
-    return StepBacklog(
-        step=step.name,
-        must_run=reason != "nothing is new",
-        reason=reason,
-        files=len(waiting),
-        bytes=sum(f.size for f in waiting),
-        oldest=datetime.fromtimestamp(waiting[0].modified, UTC) if waiting else None,
-        open_batch=open_batch,
-        last_run=last_run,
-        warnings=warnings,
-    )
+        return replace(found, reason="nothing is new")
+    return replace(found, must_run=True, reason=reason)
 
 
 def measure_pipeline(pipeline: Pipeline, paths: Paths) -> list[StepBacklog]:
     """Measure every step, in order."""
-    return [measure_step(step, paths, pipeline.idle_run_every) for step in pipeline.steps]
+    places = {step.name: pipeline.source_path(step.source, paths) for step in pipeline.steps if isinstance(step.source, TableSource)}
+    return [measure_step(step, paths, pipeline.idle_run_every, places.get(step.name, "")) for step in pipeline.steps]

@@ -20,6 +20,8 @@ class Entry(BaseModel):
     batch: BatchReport
     rules: dict[str, tuple[int, int, list[str]]] = {}
     bytes: int = 0
+    amount: int = 0
+    """Its part of the backlog, in the unit of the source: bytes of files, offsets, commits."""
 
 
 def _folder(checkpoint: str) -> Path:

@@ -90,7 +90,7 @@ def _describe_backlog(step: StepBacklog) -> str:
     if not step.must_run:
         return "nothing to do, no JVM would start"
     oldest = f", the oldest from {step.oldest:%Y-%m-%d %H:%M:%S} UTC" if step.oldest else ""
-    return f"would run Spark over {step.files:,} file(s), {step.bytes:,} bytes{oldest}"
+    return f"would run Spark over {step.amount or 'an unknown amount'}{oldest}"
 
 
 def _describe_age(last_run: datetime | None) -> str:

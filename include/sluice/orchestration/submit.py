@@ -9,7 +9,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from ..backlog import files_in_window
+from ..backfill import select_range
 from ..errors import ExitCode, SluiceError
 from ..report.store import read_report
 from ..spec import PROJECT, Paths, Pipeline, RunRequest, Window, load_pipeline
@@ -87,7 +87,8 @@ class RunPipelineOperator(SparkSubmitOperator):
             return RunRequest(pipeline=file, run_id=run_id, master=master, parents=parents, backlog_bytes=backlog.get("bytes"))
         interval = context.get("data_interval_start"), context.get("data_interval_end")
         window = choose_window(context["dag_run"].run_type, interval, context["params"])
-        waiting = sum(found.size for step in pipeline.steps for found in files_in_window(step.source, window))
+        sizes = [select_range(step, window).bytes for step in pipeline.steps]
+        waiting = None if None in sizes else sum(sizes)
         return RunRequest(pipeline=file, run_id=run_id, master=master, parents=parents, backlog_bytes=waiting, window=window, write=context["params"]["write"])
 
     def _find_parents(self) -> list[tuple[int, float]]:

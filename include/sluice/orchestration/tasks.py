@@ -18,14 +18,15 @@ BACKLOG_KEY, SUMMARY_KEY = "backlog", "quality"
 
 
 def summarize_backlog(backlog: list[StepBacklog]) -> dict:
-    """JSON for XCom: must_run, reason, files, bytes (None where the backlog could not be measured), oldest (ISO time or None), warnings."""
-    unmeasured = any(step.must_run and not step.files and not step.open_batch for step in backlog)
+    """JSON for XCom: must_run, reason, amount (text), files, records, commits, bytes (None where the backlog could not be measured), oldest (ISO time or None), warnings."""
+    weights = [step.weight for step in backlog]
     oldest: list[datetime] = [step.oldest for step in backlog if step.oldest]
     return {
         "must_run": any(step.must_run for step in backlog),
         "reason": "; ".join(f"{step.step}: {step.reason}" for step in backlog),
-        "files": sum(step.files for step in backlog),
-        "bytes": None if unmeasured else sum(step.bytes for step in backlog),
+        "amount": ", ".join(step.amount for step in backlog if step.amount) or "nothing",
+        **{unit: sum(getattr(step, unit) for step in backlog) for unit in ("files", "records", "commits")},
+        "bytes": None if None in weights else sum(weights),
         "oldest": min(oldest).isoformat() if oldest else None,
         "warnings": [warning for step in backlog for warning in step.warnings],
     }
@@ -44,7 +45,7 @@ def probe(pipeline_file: str) -> dict:
     except Exception as error:
         log.exception("The backlog could not be measured")
         return {"must_run": True, "reason": f"the backlog could not be measured ({error}), so the run decides",
-                "files": 0, "bytes": None, "oldest": None, "warnings": []}
+                "amount": "an unknown amount", "files": 0, "records": 0, "commits": 0, "bytes": None, "oldest": None, "warnings": []}
 
 
 def describe_saving(pipeline_name: str) -> str:
@@ -95,7 +96,7 @@ def probe_backlog(pipeline_file: str, ti) -> bool:
     except SluiceError as error:
         raise AirflowFailException(str(error)) from error
     ti.xcom_push(BACKLOG_KEY, backlog)
-    log.info("%s (%s files, %s bytes waiting)", backlog["reason"], backlog["files"], backlog["bytes"])
+    log.info("%s (%s waiting)", backlog["reason"], backlog["amount"])
     for warning in backlog["warnings"]:
         log.warning(warning)
     if not backlog["must_run"]:

@@ -22,7 +22,7 @@ def render_html(report: RunReport) -> str:
         report=report, verdict=verdict, version=__version__, next_step=summary.next_step(report),
         total=describe_counts(report.counts), steps=[describe_step(step) for step in report.steps],
         passed=sum(rule.outcome is Outcome.PASSED for rule in rules), rules=rules,
-        files=sum(step.files_read for step in report.steps), bytes=sum(step.bytes_read for step in report.steps))
+        inputs=[summary.describe_input(step) for step in report.steps])
 
 
 def describe_counts(counts: Counts) -> dict:
@@ -54,7 +54,7 @@ def _environment() -> "Environment":
                               autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "count": units.format_count, "size": units.format_bytes, "seconds": units.format_seconds, "time": units.format_time,
-        "watermark": units.format_watermark, "printable": units.printable, "quote": units.quote_value,
+        "watermark": units.format_watermark, "printable": units.printable, "quote": units.quote_value, "input": summary.describe_input,
     }
     environment.globals |= {"percent": units.format_percent}
     return environment

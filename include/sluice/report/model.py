@@ -54,6 +54,16 @@ class Counts(_Record):
                                    do="Keep the landing files and the checkpoint, and report this as a defect")
 
 
+COMMITS = "commits of "
+"""How the place of a table begins in `ranges`."""
+
+
+def merge_ranges(first: dict[str, tuple[int, int]], second: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Ranges from the first to the last of both, by place."""
+    both = {place: (min(first[place][0], second[place][0]), max(first[place][1], second[place][1])) for place in first.keys() & second.keys()}
+    return {**first, **second, **both}
+
+
 class Outcome(StrEnum):
     """A rule that could not be evaluated is not a pass."""
 
@@ -92,6 +102,10 @@ class BatchReport(_Record):
     event_time_min: datetime | None = None
     event_time_max: datetime | None = None
     files: int = 0
+    ranges: dict[str, tuple[int, int]] = {}
+    """Offsets (or commits of a table), from and until (not included), by `topic/partition` (or `commits of <table>`)."""
+    delivered: dict[str, int] = {}
+    """Rows given to each sink beside the target."""
     seconds: float = 0.0
     conflicts: int = 0
     """Keys of which a copy had other content, in the batch or in the table."""
@@ -119,6 +133,10 @@ class StepReport(_Record):
     watermark_after_ms: int | None = None
     files_read: int = 0
     bytes_read: int = 0
+    ranges: dict[str, tuple[int, int]] = {}
+    """From the first to the last of each of the batches' ranges."""
+    delivered: dict[str, int] = {}
+    """Rows given to each sink beside the target, summed over batches."""
     conflicts: int = 0
     """Keys that came with differing content, summed over batches."""
     overtaken: int = 0

@@ -6,8 +6,8 @@ from typing import Literal
 
 from ..errors import ExitCode
 from .lateness import suggest_within
-from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .units import format_count, printable, to_utc
+from .model import COMMITS, BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
+from .units import format_bytes, format_count, printable, to_utc
 
 FATES = ("written", "quarantined", "duplicate", "late")
 
@@ -95,9 +95,19 @@ def balance_notes(counts: Counts) -> list[str]:
     return notes
 
 
+def describe_input(step: StepReport) -> str:
+    """What a step read: files and bytes, offsets of partitions, or commits of a table."""
+    if not step.ranges:
+        return f"{format_count(step.files_read)} {'file' if step.files_read == 1 else 'files'}, {format_bytes(step.bytes_read)}"
+    amount = format_count(sum(until - start for start, until in step.ranges.values()))
+    if any(place.startswith(COMMITS) for place in step.ranges):
+        return f"{amount} commits of a table"
+    return f"{amount} offsets in {format_count(len(step.ranges))} {'partition' if len(step.ranges) == 1 else 'partitions'}"
+
+
 def step_notes(step: StepReport) -> list[str]:
-    """The sentences about copies and lateness: keys whose copies differ, and how long a horizon the rows would have needed."""
-    notes = []
+    """The sentences about further sinks, copies and lateness: what went where, keys whose copies differ, how long a horizon the rows would have needed."""
+    notes = [f"{format_count(rows)} rows were delivered to {printable(place)}." for place, rows in step.delivered.items()]
     if step.conflicts:
         shown = f" (for instance {', '.join(printable(sample) for sample in step.conflict_samples)})" if step.conflict_samples else ""
         kept = f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks before them" if step.counts.replaced else ""

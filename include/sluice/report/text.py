@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from .lateness import label_bars
 from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .summary import FATES, balance_notes, event_range, judge, list_tables, next_step, sort_rules, step_notes
-from .units import format_bytes, format_count, format_percent, format_seconds, format_time, format_watermark, from_millis, printable, quote_value
+from .summary import FATES, balance_notes, describe_input, event_range, judge, list_tables, next_step, sort_rules, step_notes
+from .units import format_count, format_percent, format_seconds, format_time, format_watermark, from_millis, printable, quote_value
 
 _WIDTH = 100
 _BAR = 32
@@ -120,7 +120,7 @@ def _render_time(step: StepReport) -> Iterator[str]:
     if spread:
         yield f"Event time  {format_time(spread[0])} .. {format_time(spread[1])}"
     committed = " -> ".join("none" if number is None else str(number) for number in (step.offsets_before, step.offsets_after))
-    yield f"Read        {format_count(step.files_read)} files, {format_bytes(step.bytes_read)}; newest committed batch {committed}"
+    yield f"Read        {describe_input(step)}; newest committed batch {committed}"
     if step.timings:
         phases = ", ".join(f"{printable(phase)} {format_seconds(seconds)}" for phase, seconds in step.timings.items())
         yield from textwrap.wrap(f"Phases      {phases}", _WIDTH, subsequent_indent=" " * 12)

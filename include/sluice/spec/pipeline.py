@@ -8,9 +8,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, mo
 
 from .dedup import Dedup, EventTime, RuleSpec
 from .model import Spec
+from .paths import Paths
 from .quantities import Duration, parse_duration
 from .sink import DeltaSink, Sink
-from .source import FileSource, RateSource, SocketSource, Source, TableSource
+from .source import RateSource, SocketSource, Source, TableSource
 from .trigger import AVAILABLE_NOW, Trigger
 
 _NAME = r"^[a-z][a-z0-9_]{0,62}$"
@@ -52,6 +53,10 @@ class Step(Spec):
     def target(self) -> DeltaSink | None:
         """The Delta table of the step; None for a step that has none."""
         return next((sink for sink in self.sinks if isinstance(sink, DeltaSink)), None)
+
+    def target_path(self, paths: Paths) -> str:
+        """Where the target lies, as far as the file says it; empty for a step without one."""
+        return paths.table(self.name, self.target.table) if self.target is not None else ""
 
     @property
     def further_sinks(self) -> list[Spec]:
@@ -156,6 +161,12 @@ class Pipeline(Spec):
     folder: Path = Field(default=Path("."), exclude=True, json_schema_extra={"readOnly": True})
     """Where the YAML lies; filled in by the loader."""
 
+    def source_path(self, source: TableSource, paths: Paths) -> str:
+        """Folder, URI or catalog name of the table that a step reads."""
+        if source.step is not None:
+            return next(step.target_path(paths) for step in self.steps if step.name == source.step)
+        return source.name or paths.table("", source.path)
+
     @field_validator("spark", mode="before")
     @classmethod
     def _stringify(cls, conf: dict) -> dict:
@@ -170,8 +181,8 @@ class Pipeline(Spec):
         earlier: list[str] = []
         for step in self.steps:
             if isinstance(step.source, TableSource) and step.source.step is not None and step.source.step not in earlier:
-                raise ValueError(f"step {step.name} reads step {step.source.step!r}, which is not an earlier step of this pipeline")
-            earlier.append(step.name)
+                raise ValueError(f"step {step.name} reads step {step.source.step!r}, which is no earlier step of this pipeline with a Delta sink")
+            earlier += [step.name] if step.target is not None else []
         return self
 
     @field_validator("steps")

@@ -10,7 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..backlog import Checkpoint, is_hidden
+from ..backlog import Checkpoint, table_version
 from ..checkpoint import Entry, Lease, note_batch
 from ..errors import RuleStop, SourceError
 from ..quality.expectations import validate_table
@@ -20,14 +20,11 @@ from . import quarantine
 from .classify import judge
 from .columns import RESCUED, SOURCE, TIME, col
 from .dedup import beats_condition, compares_whole_rows, find_conflicts, merge_condition, reduce_by_key
-from .drain import UnplannedFiles
-from .layouts import has_layouts
+from .sinks import deliver, rows_of_batch
+from .sources import BatchInput
 from .step_run import StepRun, Verdict
 from .survey import Survey, is_good, is_late, take_survey
-from .tables import append, frame_of, insert_new, read_commit, table_version
-
-KEPT_BYTES = 64 * 10**6
-"""Size of a batch's files up to which its parsed rows are kept in memory between the passes (survey, quarantine, MERGE, conflicts)."""
+from .tables import append, frame_of, insert_new, read_commit
 
 
 def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
@@ -35,36 +32,33 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     started = time.monotonic()
     run.before_write()
     checkpoint = Checkpoint(f"{run.checkpoint}/spark")
-    files = checkpoint.batch_files(batch)
-    unplanned = [f.path for f in files if f.path not in run.sizes and not is_hidden(f.path.rsplit("/", 1)[-1])]
-    if unplanned and has_layouts(run.step.source):
-        raise UnplannedFiles(unplanned)
+    taken = run.intake.inspect(checkpoint, batch)
     watermark = checkpoint.batch_watermark_ms(batch)
     stateful = run.step.dedup is not None and run.step.dedup.memory == "state"  # its frame must be read in any case, for the state
-    done = _replayed(run, frame, batch, watermark) if batch == run.open_batch and not stateful else None
-    report, verdicts = done or _survey_and_write(run, frame, batch, watermark, [f.path for f in files])
-    report.watermark_ms, report.files = watermark or None, len(files)
+    done = _replayed(run, frame, batch, watermark) if batch == run.open_batch and run.target and not stateful else None
+    report, verdicts = done or _survey_and_write(run, frame, batch, watermark, taken)
+    report.watermark_ms, report.files, report.ranges = watermark or None, taken.files, taken.ranges
     report.seconds = round(time.monotonic() - started, 3)
     report.counts.check(f"{run.paths.pipeline}.{run.step.name} batch {batch}")
-    size = sum(run.sizes.get(f.path, 0) for f in files)
     run.before_write()
-    entry = Entry(run_id=run.run_ids[0], written_by=run.run_ids[-1] if report.replayed else run.run_ids[0], batch=report, rules=verdicts, bytes=size)
+    entry = Entry(run_id=run.run_ids[0], written_by=run.run_ids[-1] if report.replayed else run.run_ids[0], batch=report, rules=verdicts, bytes=taken.bytes,
+                  amount=taken.amount)
     note_batch(run.checkpoint, entry)
     run.finished.append(entry)
     run.on_batch(entry)
 
 
-def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, files: list[str]) -> tuple[BatchReport, dict[str, Verdict]]:
+def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int, taken: BatchInput) -> tuple[BatchReport, dict[str, Verdict]]:
     """Count, then write. A batch out of a state store is read from memory, because reading it twice would commit its state twice; a small one, to parse it once."""
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
     frame = frame if held else judge(frame, run.step, run.business, run.rules)
     passes_again = _merges(run) and not compares_whole_rows(run.keys, run.business)  # for keys of which copies differ; two passes are cheaper parsed twice
-    kept = held or (passes_again and 0 < sum(run.sizes.get(path, 0) for path in files) <= KEPT_BYTES)
+    kept = held or not run.target or (passes_again and taken.small)
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if kept else frame
     try:
         newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark and not held else None
         survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden, newest)
-        report = _write(run, frame, batch, survey, 0 if held else watermark, files)
+        report = _write(run, frame, batch, survey, 0 if held else watermark, taken.lost)
         if held:
             run.count_dropped(report.counts)
     finally:
@@ -85,6 +79,7 @@ def _replayed(run: StepRun, frame: DataFrame, batch: int, watermark: int) -> tup
                          lateness=note["lateness"])
     unique = _one_a_key(run, judge(frame, run.step, run.business, run.rules), watermark, note["oldest"], note["newest"])
     _count_conflicts(run, unique, report, note["oldest"], note["newest"], note["version"] - 1)
+    report.delivered = deliver(run, rows_of_batch(run, frame.sparkSession, batch, note["version"]), batch) if run.step.further_sinks else {}
     return report, note["rules"]
 
 
@@ -94,7 +89,7 @@ def _moment(micros: int | None) -> datetime | None:
 
 def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
     """Raise before a byte is written: for a `stop` rule that fails, and for undeclared fields under `unknown_fields: fail`."""
-    if survey.rescued and run.step.source.unknown_fields == "fail":
+    if survey.rescued and getattr(run.step.source, "unknown_fields", "ignore") == "fail":
         fields = frame.where(F.col(RESCUED).isNotNull()).select(F.json_object_keys(RESCUED)).first()[0]  # names only: values may be private
         raise SourceError(f"{survey.rescued} row(s) have fields the schema does not declare", where=f"{run.paths.pipeline}.{run.step.name}", value=fields[:10],
                           do="Declare them in `schema`, or write `unknown_fields: rescue`")
@@ -114,15 +109,14 @@ def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
 
 def _stamp(run: StepRun, rows: DataFrame, batch: int, *more: str) -> DataFrame:
     """The columns of the target: the user's, `_rescued` where it is kept, where the row came from, and `more`."""
-    kept = [RESCUED] if run.step.source.unknown_fields == "rescue" else []
+    kept = [RESCUED] if run.step.keeps_rescued else []
     system = [F.lit(run.run_ids[0]).alias("_run_id"), F.lit(batch).cast("bigint").alias("_batch_id"), F.col(SOURCE), F.lit(datetime.now(UTC)).alias("_ingested_at")]
     return rows.select(*[col(c) for c in run.business.names], *kept, *system, *more)
 
 
-def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark: int, paths: list[str]) -> BatchReport:
+def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark: int, lost_files: dict[str, str]) -> BatchReport:
     """Write the parts of a surveyed batch, each at most once, and count them."""
     refuse_if_stopped(run, frame, survey)
-    lost_files = quarantine.unreadable_among(run, paths)
     late = 0 if run.late == "merge" else survey.late
     good = survey.good - late
     counts = Counts(read=survey.malformed + survey.parsed + len(lost_files), malformed=survey.malformed + len(lost_files), parsed=survey.parsed,
@@ -130,7 +124,7 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
     report = BatchReport(batch_id=batch, counts=counts, event_time_min=_moment(survey.oldest), event_time_max=_moment(survey.newest), lateness=survey.lateness)
     unique = _one_a_key(run, frame, watermark, survey.oldest, survey.newest)
     with run.take_turn() as turn:
-        before = table_version(run.target)
+        before = table_version(run.target) if run.target else None
         if survey.refused or lost_files:
             _check_right(run, turn)
             counts.quarantined = quarantine.write(run, frame, batch, survey.refused, lost_files)
@@ -139,13 +133,18 @@ def _write(run: StepRun, frame: DataFrame, batch: int, survey: Survey, watermark
             _check_right(run, turn)
             counts.late = _write_late(run, unique, batch, survey, watermark)
             counts.duplicate += late - counts.late
-        if good or run.replace_where:
+        if run.target and (good or run.replace_where):
             _check_right(run, turn)
             note = {"run_id": run.run_ids[0], "counts": counts.model_dump(), "good": good, "rules": run.verdicts(survey), "oldest": survey.oldest,
                     "newest": survey.newest, "lateness": survey.lateness}
             counts.written, counts.replaced = _write_target(run, unique, batch, survey, watermark, note)
             counts.duplicate += good - counts.written
-    if good or run.replace_where:  # after the turn: it only reads, so no other writer need wait for it
+        written = table_version(run.target) if run.target and run.step.further_sinks else None
+    if good and run.step.further_sinks:
+        rows = rows_of_batch(run, frame.sparkSession, batch, written) if run.target else _stamp(run, unique, batch)
+        report.delivered = deliver(run, rows, batch)
+        counts.written = counts.written if run.target else good
+    if run.target and (good or run.replace_where):  # after the turn: it only reads, so no other writer need wait for it
         _count_conflicts(run, unique, report, survey.oldest, survey.newest, before)
     return report
 

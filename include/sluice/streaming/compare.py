@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from ..backlog import table_version
 from ..spec import Pipeline
 from .session import open_session
 from .settings import spark_settings
-from .tables import frame_of, table_version
+from .tables import frame_of
 
 _OF_THE_RUN = {"_run_id", "_batch_id", "_ingested_at", "_source", "_late_by_seconds"}
 """Columns that say which run and which of several copies: they may differ."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ..spec import FileSource
+from ..spec import Records
 from .columns import DEFECT, quote
 
 YEARS = "not within the years 1 to 9999"
@@ -17,7 +17,7 @@ def schema_ddl(columns: dict[str, str], *, corrupt: bool = False) -> str:
     return ", ".join(fields + ([f"{DEFECT} string"] if corrupt else []))
 
 
-def beyond_range(source: FileSource, row: str, is_number: Callable[[str], Column]) -> Column:
+def beyond_range(source: Records, row: str, is_number: Callable[[str], Column]) -> Column:
     """A defect where a number reads as Infinity though its text has digits (1e999 is no infinity, it does not fit), and outside the years 1 to 9999.
 
     Spark's own range of years is 1 to 9999: beyond it, it computes, and the readers of its tables fail.

@@ -1,6 +1,7 @@
 """Drains one step: build its stream, run it, build it again without a file nobody can read, judge the rows it wrote."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -9,16 +10,16 @@ from functools import partial, reduce
 from pyspark.sql import SparkSession
 
 from ..backfill import Range
-from ..backlog import Checkpoint, LandedFile, list_files, waiting_files
+from ..backlog import Checkpoint, table_version
 from ..checkpoint import Entry, Lease, check_parents, find_unreported, forget, note_batch, take_turn
-from ..errors import TransientError
-from ..report import BatchReport, Counts, StepReport, add_histograms
+from ..report import BatchReport, Counts, StepReport, add_histograms, merge_ranges
 from ..spec import Paths, Pipeline, RunRequest, Step
 from .batch import process_batch
 from .drain import OutOfTime, UnplannedFiles, UnreadableFile, drain
+from .sources import Intake, choose_intake
 from .step import build_step, count_dropped_by_state
 from .step_run import StepRun
-from .tables import table_version
+from .tables import locate_target
 
 Progress = Callable[[str, int, int, BatchReport | None], None]
 
@@ -59,12 +60,12 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
     """
     checkpoint = Checkpoint(context.paths.checkpoint(step.name, context.request.backfill) + "/spark")
     report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
-    waiting = chosen.files if chosen else waiting_files(step.source, checkpoint)[0]
-    unreadable: dict[str, str] = {}
+    intake = choose_intake(context.pipeline, step, context.paths, context.request, checkpoint, chosen)
+    report.target = locate_target(context.spark, step, context.paths)
     run = None
     while True:
         began = time.monotonic()
-        stream, run = _build(context, step, report, waiting, unreadable, chosen, run)
+        stream, run = _build(context, step, report, intake, run)
         _carry_over(run, context.paths, checkpoint)
         _add_time(report, "prepare", began)
         began = time.monotonic()
@@ -73,13 +74,8 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
             return True
-        except UnreadableFile as error:
-            if error.path in unreadable:
-                raise TransientError(error.why, where=error.path, do="Move the file out of the landing folder if it stays so") from None
-            unreadable[error.path] = error.why
-        except UnplannedFiles as error:
-            listed = {f.path: f for f in list_files(step.source)}
-            waiting = [*waiting, *(listed.get(path, LandedFile(path, 0, 0.0)) for path in error.paths)]
+        except (UnreadableFile, UnplannedFiles) as error:
+            intake.absorb(error)
         except OutOfTime:
             report.left_for_next_run = True
             return False
@@ -87,22 +83,18 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             _close(run, report)
 
 
-def _build(context: RunContext, step: Step, report: StepReport, waiting: list[LandedFile], unreadable: dict[str, str], chosen: Range | None,
-           earlier: StepRun | None) -> tuple:
+def _build(context: RunContext, step: Step, report: StepReport, intake: Intake, earlier: StepRun | None) -> tuple:
     """The stream and its bookkeeping; a second try within the run goes on with what the first one counted."""
-    narrowed = {"path": chosen.path, "pattern": chosen.pattern} if chosen else {}
-    with context.take_turn(context.paths.table(step.name, step.target.table)):  # it may create the tables
-        stream, run, warnings = build_step(context.spark, context.pipeline, step, context.paths, context.request, waiting, unreadable=unreadable, **narrowed)
-    report.warnings += [w for w in warnings if w not in report.warnings]
-    run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, run.target)
+    with context.take_turn(report.target or report.quarantine):  # it may create the tables
+        stream, run = build_step(context.spark, context.pipeline, step, context.paths, context.request, intake, report.target)
+    report.warnings += [w for w in intake.warnings if w not in report.warnings]
+    run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, run.target or report.quarantine)
     run.count_dropped = partial(count_dropped_by_state, context.spark)
-    run.sizes = {f.path: f.size for f in waiting}
     if earlier is not None:
         run.finished, run.run_ids = earlier.finished, earlier.run_ids
-    total = sum(run.sizes.values())
 
     def show(newest: Entry | None) -> None:
-        context.on_progress(step.name, sum(entry.bytes for entry in run.finished), total, newest and newest.batch)
+        context.on_progress(step.name, sum(entry.amount for entry in run.finished), intake.total, newest and newest.batch)
 
     run.on_batch = show
     show(None)
@@ -138,6 +130,8 @@ def _close(run: StepRun, report: StepReport) -> None:
     run.drop_uncommitted(checkpoint.newest_commit)
     report.batches = [entry.batch for entry in run.finished]
     report.files_read, report.bytes_read = sum(entry.batch.files for entry in run.finished), sum(entry.bytes for entry in run.finished)
+    report.ranges = reduce(merge_ranges, (entry.batch.ranges for entry in run.finished), {})
+    report.delivered = dict(sum((Counter(entry.batch.delivered) for entry in run.finished), Counter()))
     report.counts = sum((batch.counts for batch in report.batches), Counts())
     report.conflicts = sum(batch.conflicts for batch in report.batches)
     report.overtaken = sum(batch.overtaken for batch in report.batches)
@@ -146,5 +140,5 @@ def _close(run: StepRun, report: StepReport) -> None:
     report.lateness = reduce(add_histograms, (batch.lateness for batch in report.batches), [])
     report.rules = run.rule_results() + run.table_results
     report.offsets_after, report.watermark_after_ms = checkpoint.newest_commit, checkpoint.watermark_ms
-    found = {"target": table_version(run.target), "quarantine": table_version(report.quarantine), "late": table_version(run.paths.late(run.step.name))}
+    found = {"target": table_version(run.target) if run.target else None, "quarantine": table_version(report.quarantine), "late": table_version(run.paths.late(run.step.name))}
     report.versions = {name: version for name, version in found.items() if version is not None}

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import zstandard
 
-from ..spec import FileSource, open_path
+from ..spec import FileSource, Records, open_path
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".zst": zstandard.open, ".zstd": zstandard.open}
 _HEADER_LIMIT = 1 << 20
@@ -39,13 +39,13 @@ def why_unpackable(path: str) -> str | None:
     return None if sound else "cannot be read: not a bzip2 file"
 
 
-def csv_option(source: FileSource, *names: str, default: str) -> str:
+def csv_option(source: Records, *names: str, default: str) -> str:
     """A reader option under any of its names, in any case."""
     options = {k.lower(): v for k, v in source.options.items()}
     return next((options[n] for n in names if n in options), default)
 
 
-def record_pattern(source: FileSource, *, closed: bool = False) -> str:
+def record_pattern(source: Records, *, closed: bool = False) -> str:
     """A regular expression (of Python and of Java) for one CSV record: quoted values may hold separators and line breaks.
 
     closed: match only records whose quotes are closed; otherwise an open quote reaches to the end of the text.

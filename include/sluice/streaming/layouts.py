@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..backlog import LandedFile
 from ..errors import SourceError
-from ..spec import FileSource
+from ..spec import FileSource, Records
 from .headers import UNREADABLE, read_csv_header, read_schema
 
 EMBEDDED = ("parquet", "orc", "avro")
@@ -46,6 +46,11 @@ def _read_names(path: str, source: FileSource) -> tuple[str, tuple[str, ...]] | 
         return read_csv_header(path, source) if source.format == "csv" else read_schema(path, source.format)
     except UNREADABLE:
         return None  # empty, broken or gone: the stream says why
+
+
+def reads_whole_files(source: Records) -> bool:
+    """True where a record may span lines, and where a line break is more than one byte: such a file is one value in memory before it is split."""
+    return source.format not in EMBEDDED and (source.multi_line or source.encoding.upper().startswith(("UTF-16", "UTF-32", "UTF16", "UTF32")))
 
 
 def has_layouts(source: FileSource) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..spec import FileSource
+from ..spec import Records
 from .columns import DEFECT, RAW, RESCUED, quote
 from .ddl import beyond_range, schema_ddl
 from .headers import csv_option, record_pattern
@@ -14,12 +14,12 @@ from .layouts import Layout
 _READER_ONLY = {"linesep", "compression", "modifiedafter", "modifiedbefore", "maxfileage", "latestfirst", "basepath", "header", "multiline", "enforceschema", "encoding"}
 
 
-def split_records(text: str, source: FileSource) -> Column:
+def split_records(text: str, source: Records) -> Column:
     """The records of a whole file, blank ones included."""
     return F.regexp_extract_all(F.col(text), F.lit(record_pattern(source)), F.lit(0))
 
 
-def parse_csv(lines: DataFrame, source: FileSource, layouts: dict[Layout, list[str]], among: Callable[[list[str]], Column]) -> DataFrame:
+def parse_csv(lines: DataFrame, source: Records, layouts: dict[Layout, list[str]], among: Callable[[list[str]], Column]) -> DataFrame:
     """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`; header lines are no records, wherever in the file they stand.
 
     Each parse is a column of its own: taken apart in the same projection, Spark would parse once for every field.
@@ -42,7 +42,7 @@ def _is_header(layout: Layout) -> Column:
     return F.col(RAW) == layout.line if layout.line and any(layout.columns) else F.lit(False)
 
 
-def _parse_row(source: FileSource, layout: Layout, *, as_text: bool = False) -> Column:
+def _parse_row(source: Records, layout: Layout, *, as_text: bool = False) -> Column:
     """A record parsed in the order of its file's header."""
     types = {c or f"_unknown_{i}": "string" if as_text or c is None else source.columns[c] for i, c in enumerate(layout.columns)}
     passed = {k.lower(): v for k, v in source.options.items() if k.lower() not in _READER_ONLY}
@@ -50,7 +50,7 @@ def _parse_row(source: FileSource, layout: Layout, *, as_text: bool = False) -> 
     return F.from_csv(RAW, schema_ddl(types, corrupt=True), options)
 
 
-def _fit(source: FileSource, layout: Layout, row: str) -> Column:
+def _fit(source: Records, layout: Layout, row: str) -> Column:
     """The columns by name, the rest of the record as JSON, and a defect when the record does not fit its header."""
     fields = [(F.col(f"{row}.{quote(c)}") if c in layout.columns else F.lit(None).cast(t)).alias(c) for c, t in source.columns.items()]
     unknown = [F.col(f"{row}._unknown_{i}").alias(layout.names[i]) for i, c in enumerate(layout.columns) if c is None]
@@ -61,7 +61,7 @@ def _fit(source: FileSource, layout: Layout, row: str) -> Column:
     return F.struct(*fields, defect.alias(DEFECT), F.when(defect.isNull(), rescued).alias(RESCUED))
 
 
-def _why_not(declared: FileSource, row: str, texts: Column) -> Column:
+def _why_not(declared: Records, row: str, texts: Column) -> Column:
     """What is wrong with a record Spark cannot fit into its header: the number of its fields, or the columns whose value does not fit."""
     misfits = [F.when(texts.getField(c).isNotNull() & F.col(f"{row}.{quote(c)}").isNull(), F.lit(f"{c} is not {t}")) for c, t in declared.columns.items()]
     named = F.nullif(F.concat_ws(", ", *misfits), F.lit(""))
@@ -69,7 +69,7 @@ def _why_not(declared: FileSource, row: str, texts: Column) -> Column:
         F.coalesce(named, F.lit("not a CSV record of this schema")))
 
 
-def _defect(source: FileSource, layout: Layout, row: str) -> Column:
+def _defect(source: Records, layout: Layout, row: str) -> Column:
     if not any(layout.columns):
         return F.lit("the file's first line names none of the schema's columns")
     quote_mark = csv_option(source, "quote", default='"')

@@ -5,7 +5,7 @@ import re
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..spec import FileSource
+from ..spec import Records
 from .columns import DEFECT, RAW, RESCUED, col, quote
 from .ddl import YEARS, beyond_range, is_time, schema_ddl
 
@@ -16,7 +16,7 @@ _LONE_SURROGATE = rf"(?<!\\)(?:\\\\)*+(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
 """An escape that names half a character: Spark writes `?` in its place."""
 
 
-def parse_json(lines: DataFrame, source: FileSource) -> DataFrame:
+def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`.
 
     One parse into the schema; a second, of the text in brackets, into names and texts: it finds what the first one passes over in silence, which is
@@ -45,7 +45,7 @@ def parse_json(lines: DataFrame, source: FileSource) -> DataFrame:
     return lines.withColumn("_parsed", F.struct(*fields, defect.alias(DEFECT), rescued.alias(RESCUED)))
 
 
-def _why_not(source: FileSource) -> Column:
+def _why_not(source: Records) -> Column:
     """What is wrong with a record Spark cannot fit into the schema: the columns whose value is there and does not fit, else what can be said."""
     misfits = [F.when(F.col("_fields")[name].isNotNull() & F.col(f"_typed.{quote(name)}").isNull(), F.lit(f"{name} is not {type_}")) for name, type_ in source.columns.items()]
     named = F.nullif(F.concat_ws(", ", *misfits), F.lit(""))

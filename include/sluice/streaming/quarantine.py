@@ -1,17 +1,12 @@
 """Refused rows: kept as they came, with every reason, once each."""
 
-import os
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from ..backlog import is_hidden
-from ..spec import is_remote
 from .columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
-from .headers import why_unpackable
-from .layouts import EMBEDDED
 from .step_run import StepRun
 from .tables import append, insert_new
 
@@ -22,25 +17,19 @@ SCHEMA = StructType([
 ])
 
 
-def unreadable_among(run: StepRun, paths: list[str]) -> dict[str, str]:
-    """The files of a batch that cannot be read, and why: those a reader failed on, those it finds no rows in, and those deleted since they were listed."""
-    found = {path: why for path, why in run.unreadable.items() if path in paths}
-    if run.step.source.format not in EMBEDDED:
-        found |= {path: why for path in paths if path not in found and not is_hidden(path.rsplit("/", 1)[-1]) and (why := why_unpackable(path))}
-    # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
-    gone = [p for p in paths if not is_remote(p) and p not in found and not is_hidden(p.rsplit("/", 1)[-1]) and not os.path.exists(p)]
-    return found | dict.fromkeys(gone, "the file was deleted between listing and reading")
-
-
 def _refused_rows(refused: DataFrame, business: StructType) -> DataFrame:
     """Rows with reasons -> row, raw, reasons, detail, _event_time, _row_hash, _source."""
     content = F.to_json(F.struct(*[col(c) for c in business.names]))
     valid = F.coalesce(F.is_valid_utf8(RAW), F.lit(True))
     row = F.when(valid, F.coalesce(F.col(RAW), content)).otherwise(F.make_valid_utf8(RAW))
     identity = F.when(F.col(DEFECT).isNull(), content.cast("binary")).otherwise(F.coalesce(F.col(RAW), content).cast("binary"))
+    source = F.col(SOURCE)
+    if isinstance(refused.schema[SOURCE].dataType, StructType):  # a Kafka record: its bytes are in the row, and two keys without a value are two records
+        identity = F.concat(F.coalesce(F.sha2(f"{SOURCE}.key", 256).cast("binary"), F.lit(b"")), identity)
+        source = F.to_json(source.dropFields("value").withField("key", F.make_valid_utf8(F.col(f"{SOURCE}.key").cast("string"))))
     time = F.when(F.year(TIME) > 1, F.col(TIME))
     return refused.select(row.alias("row"), F.when(~valid, F.col(RAW).cast("binary")).alias("raw"), F.col(REASONS).alias("reasons"), F.col(DEFECT).alias("detail"),
-                          time.alias("_event_time"), F.sha2(identity, 256).alias("_row_hash"), F.col(SOURCE))
+                          time.alias("_event_time"), F.sha2(identity, 256).alias("_row_hash"), source.alias(SOURCE))
 
 
 def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:

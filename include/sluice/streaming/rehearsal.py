@@ -5,6 +5,7 @@ from pathlib import Path
 from ..spec import Paths, RunRequest, load_pipeline
 from .session import open_session
 from .settings import spark_settings
+from .sources import rehearse_intake
 from .step import build_step
 
 
@@ -16,5 +17,6 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
     request = RunRequest(pipeline=str(file), root=str(folder))
     with open_session(spark_settings(pipeline, 0)) as spark:
         for step in pipeline.steps:
-            build_step(spark, pipeline, step, Paths.under(folder, pipeline.name), request, [], unreadable={}, path=str(landing))
+            paths = Paths.under(folder, pipeline.name)
+            build_step(spark, pipeline, step, paths, request, rehearse_intake(pipeline, step, paths, landing), step.target_path(paths))
     return [step.name for step in pipeline.steps]

@@ -2,43 +2,35 @@
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, DoubleType, StringType, StructField, StructType
 
-from ..backlog import Checkpoint, LandedFile
+from ..backlog import Checkpoint
 from ..checkpoint import open_manifest
 from ..quality.expectations import check_expectations
 from ..quality.rules import compile_rules
 from ..report import Counts
-from ..spec import SYSTEM_COLUMNS, FileSource, Paths, Pipeline, RunRequest, Step
+from ..spec import SYSTEM_COLUMNS, Paths, Pipeline, RunRequest, Step
 from . import quarantine
 from .classify import judge, key_columns, mark_time, require_columns
-from .columns import DEFECT, ENTERED, FILTERED, RESCUED, STAGE, TIME, col
-from .layouts import Layout, find_layouts
-from .source import open_stream
+from .columns import DEFECT, ENTERED, FILTERED, RESCUED, SOURCE, STAGE, TIME, col
+from .sources import Intake
 from .step_run import StepRun
 from .survey import is_good
-from .tables import ensure_table
+from .tables import ensure_table, register
 from .transform import apply_transform, business_columns
 
 
-def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths, request: RunRequest, files: list[LandedFile], *, unreadable: dict[str, str],
-               path: str | None = None, pattern: str | None = None) -> tuple[DataFrame, StepRun, list[str]]:
-    """The stream of a step, the run's bookkeeping, and warnings for people.
-
-    Args: files: what waits (and what an open batch holds). unreadable: files to leave out. path, pattern: for a backfill.
-    Raises SpecError and PreflightError before anything is read or written.
-    """
-    layouts = find_layouts(files, step.source)
-    replaces = request.window is not None and request.write == "replace"
-    frame = open_stream(spark, _in_one_batch(step.source) if replaces else step.source, layouts, unreadable, path, pattern)
-    frame = apply_transform(frame, pipeline.folder, step.transform)
+def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths, request: RunRequest, intake: Intake, target: str) -> tuple[DataFrame, StepRun]:
+    """The stream of a step and the run's bookkeeping. Args: target: where its Delta table lies; empty for none. Raises SpecError and PreflightError before anything is read or written."""
+    frame = apply_transform(intake.open(spark), pipeline.folder, step.transform)
     business = business_columns(frame)
-    require_columns([*step.target.partition_by, *step.target.cluster_by], business, f"{step.name}: sink")
+    for sink in step.sinks:
+        require_columns([*getattr(sink, "partition_by", []), *getattr(sink, "cluster_by", [])], business, f"{step.name}: sink")
     require_columns([term.split()[0] for term in step.dedup.order_by] if step.dedup else [], business, f"{step.name}: dedup.order_by")
     rules, table_rules = compile_rules(step.rules, {f.name: f.dataType for f in business.fields})
     if table_rules:
         check_expectations(table_rules)
-    if request.window is not None and (step.source.file_date is None or request.write == "replace"):
+    if request.window is not None and (getattr(step.source, "file_date", None) is None or request.write == "replace"):
         frame = _only_window(frame, step, request)
     frame = mark_time(frame, step, business)
     if step.dedup is not None and step.dedup.within != "forever":
@@ -49,28 +41,11 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
         frame = judge(frame, step, business, rules)
         frame = frame.where(is_good()).dropDuplicatesWithinWatermark(keys).unionByName(frame.where(~is_good()))
     checkpoint = paths.checkpoint(step.name, request.backfill)
-    run = StepRun(step, paths, [request.run_id], open_manifest(checkpoint).generation, checkpoint, business, keys, rules, table_rules, set(pipeline.pii),
+    run = StepRun(step, paths, intake, target, [request.run_id], open_manifest(checkpoint).generation, checkpoint, business, keys, rules, table_rules, set(pipeline.pii),
                   late="merge" if step.dedup is None or request.window is not None else step.dedup.late, open_batch=Checkpoint(f"{checkpoint}/spark").open_batch,
-                  unreadable=unreadable, replace_where=_replace_where(step, request))
-    _ensure_tables(spark, run, step.source.unknown_fields == "rescue")
-    return frame, run, _drift_warnings(layouts, step)
-
-
-def _in_one_batch(source: FileSource) -> FileSource:
-    """The source without bounds: a range is replaced by one commit, and a second batch would replace the first."""
-    options = {k: v for k, v in source.options.items() if k.lower() not in ("maxfilespertrigger", "maxbytespertrigger")}
-    return source.model_copy(update={"max_files_per_batch": None, "max_bytes_per_batch": None, "options": options})
-
-
-def _drift_warnings(layouts: dict[Layout, list[str]], step: Step) -> list[str]:
-    """What changed in the headers: columns that are absent read as NULL, unknown ones are rescued."""
-    warnings = []
-    for layout, paths in layouts.items():
-        for names, verdict in ((layout.missing(step.source.columns), "lack and read as NULL"), (layout.unknown, "have beside the schema")):
-            if names:
-                shown = ", ".join(n if len(n) <= 80 else n[:80] + "…" for n in names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-                warnings.append(f"columns that {len(paths)} file(s) {verdict}: {shown} (first: {paths[0].rsplit('/', 1)[-1]})")
-    return warnings
+                  replace_where=_replace_where(step, request))
+    _ensure_tables(spark, run, frame.schema[SOURCE].dataType)
+    return frame, run
 
 
 def _window_condition(step: Step, request: RunRequest) -> str:
@@ -88,11 +63,15 @@ def _only_window(frame: DataFrame, step: Step, request: RunRequest) -> DataFrame
     return frame.withColumn(STAGE, F.when((F.col(STAGE) == ENTERED) & ~inside, F.lit(FILTERED)).otherwise(F.col(STAGE)))
 
 
-def _ensure_tables(spark: SparkSession, run: StepRun, rescue: bool) -> None:
-    rescued = [StructField(RESCUED, StringType())] if rescue else []
-    columns = StructType([*run.business.fields, *rescued, *(quarantine.SCHEMA[n] for n in SYSTEM_COLUMNS)])
+def _ensure_tables(spark: SparkSession, run: StepRun, source_type: DataType) -> None:
+    rescued = [StructField(RESCUED, StringType())] if run.step.keeps_rescued else []
+    system = [StructField(SOURCE, source_type) if n == SOURCE else quarantine.SCHEMA[n] for n in SYSTEM_COLUMNS]
+    columns = StructType([*run.business.fields, *rescued, *system])
     sink = run.step.target
-    ensure_table(spark, run.target, columns, sink.partition_by, sink.cluster_by, sink.properties)
+    if sink is not None:
+        ensure_table(spark, run.target, columns, sink.partition_by, sink.cluster_by, sink.properties)
+        if sink.name is not None:
+            register(spark, sink.name, run.target)
     ensure_table(spark, run.paths.quarantine(run.step.name), quarantine.SCHEMA)
     if run.late == "keep":
         late = StructType([*columns.fields, StructField("_late_by_seconds", DoubleType())])

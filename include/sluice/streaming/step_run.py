@@ -14,6 +14,7 @@ from ..quality.rules import RowRule, row_result
 from ..report import Counts, RuleResult
 from ..spec import Paths, RuleSpec, Step
 from .columns import col
+from .sources import Intake
 from .survey import Survey
 from .tables import Transaction
 
@@ -27,6 +28,9 @@ class StepRun:
 
     step: Step
     paths: Paths
+    intake: Intake
+    target: str
+    """Where the target lies; empty for a step without one."""
     run_ids: list[str]
     """This run, then the runs whose unfinished batch it completed."""
     generation: str
@@ -45,8 +49,6 @@ class StepRun:
     """The right to commit to the target, for the length of a block."""
     count_dropped: Callable[[Counts], None] = lambda counts: None
     """Adds what the state store's operator dropped from a batch."""
-    unreadable: dict[str, str] = field(default_factory=dict)
-    """Files no reader can read -> why; each becomes one quarantined record."""
     replace_where: str | None = None
     finished: list[Entry] = field(default_factory=list)
     """The batches so far, with those of runs that did not live to report them."""
@@ -54,15 +56,8 @@ class StepRun:
     """What the rules found in a batch that a `stop` rule refused."""
     table_results: list[RuleResult] = field(default_factory=list)
     """Verdicts of table-level rules."""
-    sizes: dict[str, int] = field(default_factory=dict)
-    """Bytes of the waiting files, by path."""
     on_batch: Callable[[Entry], None] = lambda entry: None
     """Called with each finished batch."""
-
-    @property
-    def target(self) -> str:
-        """The target's path."""
-        return self.paths.table(self.step.name, self.step.target.table)
 
     def transaction(self, batch: int, note: dict | None = None) -> Transaction:
         """The key under which a batch writes. The checkpoint's generation is part of it: a new checkpoint counts its batches from 0 again."""

@@ -19,8 +19,9 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
+from ..backlog import table_version
 from ..errors import PreflightError
-from ..spec import is_remote, open_path
+from ..spec import Paths, Step, is_remote, open_path
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -60,14 +61,6 @@ def _keyed(session: SparkSession, txn: Transaction, beats: str | None = None) ->
             session.conf.unset(key)
 
 
-def table_version(path: str) -> int | None:
-    """The newest version in a table's log, read without Spark; None when there is no table."""
-    log = open_path(path) / "_delta_log"
-    if not log.exists():
-        return None
-    return max((int(p.name.split(".")[0]) for p in log.iterdir() if p.name.endswith(".json") and p.name.split(".")[0].isdigit()), default=None)
-
-
 def frame_of(session: SparkSession, path: str, version: int | None = None) -> DataFrame:
     """A table's rows, as of now or of a version."""
     reader = session.read.format("delta")
@@ -92,6 +85,20 @@ def ensure_table(spark: SparkSession, path: str, schema: StructType, partition_b
     for key, value in (properties or {}).items():
         builder = builder.property(key, value)
     builder.execute()
+
+
+def locate_target(spark: SparkSession, step: Step, paths: Paths) -> str:
+    """Where a step's target lies: where the catalog says for a name it knows, else below the root; empty for a step without one."""
+    name = step.target.name if step.target is not None else None
+    if name is not None and spark.catalog.tableExists(name):
+        return spark.sql(f"DESCRIBE DETAIL {name}").first()["location"].removeprefix("file:")  # noqa: S608 (a name of the pipeline's file, checked by Spark)
+    return step.target_path(paths)
+
+
+def register(spark: SparkSession, name: str, path: str) -> None:
+    """Make a table known to the catalog under a name, where it is not."""
+    if not spark.catalog.tableExists(name):
+        spark.sql(f"CREATE TABLE {name} USING DELTA LOCATION '{path}'")  # noqa: S608
 
 
 def _clear_unborn_log(path: str) -> None:

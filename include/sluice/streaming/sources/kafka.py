@@ -1,0 +1,114 @@
+"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would be."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from ...backlog import Checkpoint
+from ...errors import SpecError
+from ...spec import KafkaSource, KafkaStart
+from ..columns import DEFECT, RAW, RESCUED, SOURCE, col, quote
+from ..parse import decode, parse_text
+from .intake import BatchInput, Intake
+
+_KEPT_RECORDS = 200_000
+"""Records of a batch up to which its parsed rows are kept in memory between the passes."""
+_TOMBSTONE = "the record has no value (a tombstone)"
+
+
+class KafkaIntake(Intake):
+    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill begins."""
+
+    def __init__(self, source: KafkaSource, folder: Path, checkpoint: Checkpoint | None, since: datetime | None = None) -> None:
+        super().__init__(source)
+        self.folder, self.checkpoint, self.since = folder, checkpoint, since
+
+    @property
+    def total(self) -> int:
+        """Offsets."""
+        return 0
+
+    def open(self, spark: SparkSession) -> DataFrame:
+        """Every record of the topics."""
+        source = self.source
+        frame = spark.readStream.format("kafka").options(**self._options()).load()
+        fields = ["topic", "partition", "offset", "timestamp", F.col("timestampType").alias("timestamp_type"), "key"]
+        fields += (["headers"] if source.headers else []) + (["value"] if source.keep_value else [])
+        records = frame.select(F.col("value").alias("_value"), F.col("value").cast("string").alias(RAW), F.struct(*fields).alias(SOURCE))
+        parsed = self._parse(records)
+        if source.tombstones == "quarantine":
+            defect = F.when(F.col("_value").isNull(), F.lit(_TOMBSTONE)).otherwise(F.col(DEFECT))
+        else:
+            defect = F.when(F.col("_value").isNotNull(), F.col(DEFECT))
+        return parsed.select(*[col(c) for c in source.columns], RAW, defect.alias(DEFECT), RESCUED, SOURCE)
+
+    def _parse(self, records: DataFrame) -> DataFrame:
+        source, nothing = self.source, F.lit(None).cast("string")
+        if source.format == "bytes":
+            return records.select(F.col("_value").alias("value"), "_value", RAW, nothing.alias(DEFECT), nothing.alias(RESCUED), SOURCE)
+        if source.format == "avro":
+            return _parse_avro(records, source, self.folder)
+        parsed = parse_text(decode(records, source), source, {}, lambda paths: F.lit(True), SOURCE, "_value")
+        if source.format != "csv":
+            return parsed
+        # A value is one record: what stands in a second line would be passed over in silence.
+        lines = F.when(F.btrim(F.col(RAW), F.lit(" \t\r\n")) == "", F.lit("the value is blank"))
+        return parsed.withColumn(DEFECT, F.coalesce(F.col(DEFECT), lines))
+
+    def _options(self) -> dict[str, str]:
+        from ...spec.kafka_client import spark_options
+
+        source = self.source
+        chosen = {"subscribe": ",".join(source.subscribe), "subscribePattern": source.subscribe_pattern, "assign": source.assign and json.dumps(source.assign)}
+        ours = {name: value for name, value in chosen.items() if value}
+        ours |= {"failOnDataLoss": str(source.fail_on_data_loss).lower(), "includeHeaders": str(source.headers).lower(), "kafka.isolation.level": source.isolation}
+        ours |= {"maxOffsetsPerTrigger": str(source.max_offsets_per_batch)} if source.max_offsets_per_batch else {}
+        return {**source.options, **spark_options(source), **ours, **self._start()}
+
+    def _start(self) -> dict[str, str]:
+        start = KafkaStart(timestamp=self.since) if self.since is not None else self.source.start
+        if isinstance(start, str):
+            return {"startingOffsets": start}
+        if start.timestamp is not None:
+            return {"startingTimestamp": str(int(start.timestamp.timestamp() * 1000)), "startingOffsetsByTimestampStrategy": "latest"}
+        named = {"earliest": -2, "latest": -1}
+        return {"startingOffsets": json.dumps({topic: {str(p): named.get(o, o) for p, o in parts.items()} for topic, parts in start.offsets.items()})}
+
+    def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
+        """The offsets of a planned batch."""
+        from ...backlog.kafka import planned_offsets
+
+        ranges = {f"{topic}/{p}": span for topic, parts in planned_offsets(checkpoint, batch).items() for p, span in sorted(parts.items()) if span[1] > span[0]}
+        amount = sum(until - start for start, until in ranges.values())
+        return BatchInput(amount=amount, ranges=ranges, small=amount <= _KEPT_RECORDS)
+
+
+def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFrame:
+    """Avro values -> the schema's columns; a registry's header is taken off, not looked up: the schema file says how the values were written."""
+    path = folder / source.avro.schema_file
+    try:
+        schema = json.dumps(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise SpecError(f"the Avro schema cannot be read: {error}", where="source.avro.schema_file", value=str(path), do="Write its path relative to the pipeline's YAML") from None
+    body, framed = F.col("_value"), F.lit(True)
+    if source.avro.wire == "confluent":
+        framed = (F.substring("_value", 1, 1) == F.lit(b"\x00")) & (F.length("_value") >= 5)
+        body = F.when(framed, F.substring("_value", 6, 2**31 - 1))
+    frame = records.withColumn("_record", from_avro(body, schema, {"mode": "PERMISSIVE"}))
+    held = {field.name: field.dataType.simpleString() for field in frame.schema["_record"].dataType.fields}
+    columns, misfits = [], []
+    for name, type_ in source.columns.items():
+        value = F.col(f"_record.{quote(name)}") if name in held else F.lit(None)
+        fitted = value.try_cast(type_)
+        columns.append(fitted.alias(name))
+        misfits.append(F.when(value.isNotNull() & fitted.isNull(), F.lit(f"{name} is not {type_}")))
+    empty = F.lit(None).cast("string")
+    wrong_frame = F.when(~framed, F.lit("no zero byte and schema id before the record"))
+    defect = F.coalesce(wrong_frame, F.when(F.col("_record").isNull(), F.lit("not an Avro record of this schema")), *misfits, empty)
+    unknown: list[Column] = [F.col(f"_record.{quote(name)}").alias(name) for name in held if name not in source.columns]
+    rescued = F.nullif(F.to_json(F.struct(*unknown)), F.lit("{}")) if unknown and source.unknown_fields != "ignore" else empty
+    return frame.select(*columns, "_value", RAW, defect.alias(DEFECT), rescued.alias(RESCUED), SOURCE)
