@@ -4,7 +4,7 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +39,7 @@ group.initial.rebalance.delay.ms=0
 broker.heartbeat.interval.ms=200
 broker.session.timeout.ms=3000
 log.initial.task.delay.ms=100
+log.retention.ms=-1
 log.retention.check.interval.ms=200
 log.cleaner.backoff.ms=50
 log.cleaner.dedupe.buffer.size=8388608
@@ -67,7 +68,8 @@ class Record:
 class KafkaBroker:
     """A broker on free ports whose data is in `folder`; it keeps both when it is stopped, killed and started again.
 
-    Topics are only there when created. A record or a transaction is on disk when the method that wrote it returns.
+    Topics are only there when created, and keep records of any age unless their retention_ms says otherwise. A record or a transaction is in the log when
+    the method that wrote it returns.
     """
 
     username = "sluice"
@@ -222,13 +224,17 @@ class KafkaBroker:
             self.produce_in_transaction(topic, records, abort=True)
         else:
             self.produce(topic, records)
-        self._server.wait_until(lambda: all(self._compacted(topic).get(partition, 0) >= end for partition, end in ends.items()), f"compacted {topic}", _PATIENCE)
+        self.wait_until(lambda: all(self._compacted(topic).get(partition, 0) >= end for partition, end in ends.items()), f"compacted {topic}")
         self.set_topic_config(topic, internal_segment_bytes=None, min_cleanable_dirty_ratio=None)
 
     def _transactional_producer(self) -> Producer:
         producer = Producer(self._client() | {"transactional.id": f"tests-{secrets.token_hex(8)}"})
         producer.init_transactions(_PATIENCE)
         return producer
+
+    def wait_until(self, condition: Callable[[], object], what: str, timeout: float = _PATIENCE) -> None:
+        """Ask until a condition holds; fails with the end of the broker's log."""
+        self._server.wait_until(condition, what, timeout)
 
     @property
     def _data(self) -> Path:
@@ -261,6 +267,7 @@ class KafkaBroker:
             self._idle.clear()
 
     def _append(self, producer: Producer, topic: str, records: Iterable[Record | bytes | str | None]) -> list[tuple[int, int]]:
+        producer.list_topics(topic, timeout=_PATIENCE)  # it may know the topic from a time when it had fewer partitions
         delivered = []
         for number, record in enumerate(records):
             _enqueue(producer, topic, record if isinstance(record, Record) else Record(record), lambda error, message, n=number: delivered.append((n, error, message)))
@@ -277,7 +284,7 @@ class KafkaBroker:
         return self._admin.list_topics(topic, timeout=_PATIENCE).topics[topic].partitions
 
     def _wait_for_partitions(self, topic: str, count: int) -> None:
-        self._server.wait_until(lambda: len(self._find(topic)) == count and self._serves(topic), f"topic {topic} with {count} partitions", _PATIENCE)
+        self.wait_until(lambda: len(self._find(topic)) == count and self._serves(topic), f"topic {topic} with {count} partitions")
 
     def _serves(self, topic: str) -> bool:
         """Whether the broker leads every partition of a topic: it is named as leader a moment before it answers as one."""
