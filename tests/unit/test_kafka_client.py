@@ -6,8 +6,8 @@ import subprocess
 import pytest
 from sluice.errors import SpecError
 from sluice.setup.java import find_java
-from sluice.spec import KafkaCluster, Security
-from sluice.spec.kafka_client import client_config, quote_jaas, resolve_cluster, spark_options
+from sluice.spec import KafkaCluster, Security, client_config, resolve_cluster, spark_options
+from sluice.spec.kafka_client import quote_jaas
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"

@@ -39,7 +39,8 @@ def _numbered(folder: Path) -> dict[int, Path]:
 
 def _json_lines(path: Path) -> list[dict]:
     """The JSON lines after the version line; `-` stands for a source without an offset."""
-    lines = path.read_text(encoding="utf-8").split("\n")  # names may hold what splitlines takes for a line break
+    text = path.read_text(encoding="utf-8").removeprefix("\0")  # Kafka's source begins its note with one, for the sake of Spark 2.1
+    lines = text.split("\n")  # names may hold what splitlines takes for a line break
     if not lines or not lines[0].startswith("v"):
         raise ValueError(f"{path} does not start with a version line")
     return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]
@@ -91,12 +92,20 @@ class Checkpoint:
         """The watermark in force in a planned batch; 0 before any event was seen."""
         return _json_lines(self.folder / "offsets" / str(batch))[0]["batchWatermarkMs"]
 
+    def source_offset(self, batch: int) -> dict:
+        """Where the source stands after a planned batch, as the source wrote it; empty when it wrote nothing."""
+        lines = _json_lines(self.folder / "offsets" / str(batch))
+        return lines[1] if len(lines) > 1 else {}
+
+    def initial_offset(self) -> dict | None:
+        """Where a Kafka source began, as it wrote it; None before its first run."""
+        path = self.folder / "sources" / "0" / "0"
+        lines = _json_lines(path) if path.exists() else []
+        return lines[0] if lines else None
+
     def log_offset(self, batch: int | None) -> int:
         """The file source's position after a batch; -1 before the first."""
-        if batch is None or batch < 0:
-            return -1
-        lines = _json_lines(self.folder / "offsets" / str(batch))
-        return lines[1].get("logOffset", -1) if len(lines) > 1 else -1
+        return -1 if batch is None or batch < 0 else self.source_offset(batch).get("logOffset", -1)
 
     def seen_files(self) -> list[SeenFile]:
         """Every file the source has taken note of, read or about to be read."""
