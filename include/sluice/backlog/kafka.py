@@ -81,7 +81,8 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     partitions = broker.find_partitions(lambda topic: bool(pattern.search(topic))) if pattern else _choose(source, broker, committed or {})
     first = broker.first_offsets(partitions)
     end = broker.end_offsets(partitions, source.isolation)
-    start, unknown = (committed, False) if committed is not None else find_start(source.start, first, end, broker)
+    moment = getattr(source.start, "timestamp", None) if committed is None else None
+    start, unknown = (committed, False) if committed is not None else find_start(source.start, first, end, broker.offsets_at(partitions, moment) if moment else {})
     if committed is not None and any(offset > end.get(t, {}).get(p, offset) for t, known in committed.items() for p, offset in known.items()):
         end = _reach(end, broker.end_offsets(partitions, "read_uncommitted"), committed)
     found = compare_offsets(start, first, end, first_run=committed is None)
@@ -106,20 +107,17 @@ def _reach(committed_end: Offsets, end: Offsets, committed: Offsets) -> Offsets:
             for t, partitions in committed_end.items()}
 
 
-def find_start(start: str | KafkaStart, first: Offsets, end: Offsets, broker: Broker) -> tuple[Offsets, bool]:
-    """Where the first run would begin, and whether it has to run for that place to stay where it is."""
-    if start == "earliest":
-        return first, False
-    if start == "latest":
-        return end, True
-    if start.offsets is not None:
+def find_start(start: str | KafkaStart, first: Offsets, end: Offsets, at: Offsets) -> tuple[Offsets, bool]:
+    """Where the first run would begin, and whether it has to run for that place to stay where it is. `at`: the first offsets at `start.timestamp`."""
+    if isinstance(start, str):
+        named = {t: dict.fromkeys(partitions, start) for t, partitions in end.items()}
+    elif start.offsets is not None:
         named = {t: {p: start.offsets.get(t, {}).get(p, "earliest") for p in partitions} for t, partitions in end.items()}
-        places = {"earliest": first, "latest": end}
-        found = {t: {p: places[o][t][p] if isinstance(o, str) else o for p, o in partitions.items()} for t, partitions in named.items()}
-        return found, any(o == "latest" for partitions in named.values() for o in partitions.values())
-    at = broker.offsets_at({t: list(partitions) for t, partitions in end.items()}, start.timestamp)
-    # A partition without such a record is read from its end as of the first run: where that is must be noted before older records come.
-    return {t: {p: o if o >= 0 else end[t][p] for p, o in partitions.items()} for t, partitions in at.items()}, any(o < 0 for ps in at.values() for o in ps.values())
+    else:  # a partition without such a record is read from its end as of the first run: where that is must be noted before older records come
+        named = {t: {p: offset if offset >= 0 else "latest" for p, offset in partitions.items()} for t, partitions in at.items()}
+    places = {"earliest": first, "latest": end}
+    found = {t: {p: places[o][t][p] if isinstance(o, str) else o for p, o in partitions.items()} for t, partitions in named.items()}
+    return found, any(offset == "latest" for partitions in named.values() for offset in partitions.values())
 
 
 def compare_offsets(start: Offsets, first: Offsets, end: Offsets, first_run: bool = False) -> dict[str, dict]:

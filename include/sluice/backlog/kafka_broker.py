@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Offsets = dict[str, dict[int, int]]
 """Topic -> partition -> offset."""
 
-PATIENCE = 8.0
+PATIENCE = 6.0
 """Seconds for all questions of one probe together."""
 GLANCE = 2.0
 """Seconds of them for the time of the oldest record, which only a person looks at."""
