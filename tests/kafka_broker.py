@@ -143,6 +143,7 @@ class KafkaBroker:
         """Let a topic have `total` partitions."""
         _all(self._admin.create_partitions([NewPartitions(topic, total)]))
         self._wait_for_partitions(topic, total)
+        self.__dict__.pop("_producer", None)  # it would not hear of the new ones for minutes
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic and wait until it is gone; the name may then be used again."""

@@ -39,7 +39,8 @@ def _numbered(folder: Path) -> dict[int, Path]:
 
 def _json_lines(path: Path) -> list[dict]:
     """The JSON lines after the version line; `-` stands for a source without an offset."""
-    lines = path.read_text(encoding="utf-8").split("\n")  # names may hold what splitlines takes for a line break
+    text = path.read_text(encoding="utf-8").removeprefix("\0")  # Kafka's source begins its note with one, for the sake of Spark 2.1
+    lines = text.split("\n")  # names may hold what splitlines takes for a line break
     if not lines or not lines[0].startswith("v"):
         raise ValueError(f"{path} does not start with a version line")
     return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]
@@ -92,11 +93,17 @@ class Checkpoint:
         return _json_lines(self.folder / "offsets" / str(batch))[0]["batchWatermarkMs"]
 
     def source_offset(self, batch: int | None) -> dict:
-        """The source's own position after a planned batch, as it notes it; empty before the first."""
+        """Where the source stands after a planned batch, as the source wrote it; empty before the first, or when it wrote nothing."""
         if batch is None or batch < 0:
             return {}
         lines = _json_lines(self.folder / "offsets" / str(batch))
         return lines[1] if len(lines) > 1 else {}
+
+    def initial_offset(self) -> dict | None:
+        """Where a Kafka source began, as it wrote it; None before its first run."""
+        path = self.folder / "sources" / "0" / "0"
+        lines = _json_lines(path) if path.exists() else []
+        return lines[0] if lines else None
 
     def log_offset(self, batch: int | None) -> int:
         """The file source's position after a batch; -1 before the first."""

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from ..checkpoint import find_unreported
 from ..errors import SourceError
-from ..spec import FileSource, Paths, Pipeline, Step, TableSource
+from ..spec import FileSource, KafkaSource, Paths, Pipeline, Step, TableSource
 from .checkpoint import Checkpoint
 from .delta import measure_table, read_position
 from .files import LandedFile, list_files
+from .kafka import describe_losses, measure_topics
 
 _RECORD_BYTES = 1000
 """What a Kafka record is taken to weigh, when a run chooses between the settings of a short run and of a long one."""
@@ -79,6 +80,12 @@ def _measure_files(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
     return _Waiting(StepBacklog(step.name, False, "", files=len(waiting), bytes=sum(f.size for f in waiting), oldest=oldest, warnings=warnings))
 
 
+def _measure_topics(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
+    found = measure_topics(step.source, checkpoint)
+    waiting = StepBacklog(step.name, False, "", records=found.records, oldest=found.oldest, warnings=describe_losses(found))
+    return _Waiting(waiting, "the run has to look at what the brokers hold" if found.must_run else "")
+
+
 def _measure_table(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
     if step.source.name is not None:
         return _Waiting(StepBacklog(step.name, False, ""), "only Spark's catalog knows where the table lies")
@@ -93,7 +100,7 @@ def _measure_trial(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
 
 
 def _measurer(step: Step) -> Callable[[Step, str, Checkpoint], _Waiting]:
-    kinds = {FileSource: _measure_files, TableSource: _measure_table}
+    kinds = {FileSource: _measure_files, KafkaSource: _measure_topics, TableSource: _measure_table}
     return kinds.get(type(step.source), _measure_trial)
 
 

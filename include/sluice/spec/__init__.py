@@ -4,6 +4,7 @@ from .connection import Connection, connection_variable, read_connection
 from .dedup import Dedup, EventTime, RuleSpec
 from .files import create_file, replace_file
 from .kafka import KafkaCluster, KafkaSink, KafkaSource, KafkaStart, Security
+from .kafka_client import client_config, resolve_cluster, spark_options
 from .loader import find_pipelines, load_pipeline
 from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path
 from .pipeline import Pipeline, Step, describe_limits, rule_columns
@@ -18,6 +19,7 @@ __all__ = [
     "AVAILABLE_NOW", "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Connection", "ConsoleSink", "Dedup", "DeltaSink", "EventTime", "FileSource", "FilesSink",
     "ForeachBatchSink", "ForeachSink", "Interval", "JdbcSink", "KafkaCluster", "KafkaSink", "KafkaSource", "KafkaStart", "MemorySink", "Paths", "Pipeline",
     "RateSource", "Records", "RuleSpec", "RunRequest", "Security", "Sink", "SocketSource", "Source", "Step", "TableSource", "TableStart", "Trigger", "Window",
-    "clean_run_id", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration", "is_remote",
-    "lease_folder", "load_pipeline", "open_path", "read_connection", "replace_file", "rule_columns", "trigger_kind",
+    "clean_run_id", "client_config", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration", "is_remote",
+    "lease_folder", "load_pipeline", "open_path", "read_connection", "replace_file", "resolve_cluster", "rule_columns", "spark_options",
+    "trigger_kind",
 ]

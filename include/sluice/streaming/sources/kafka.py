@@ -8,10 +8,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from ...backlog import Checkpoint
-from ...errors import SpecError
-from ...spec import KafkaSource, KafkaStart
+from ...backlog import Checkpoint, TopicBacklog, describe_losses, measure_topics, planned_offsets
+from ...errors import SourceError, SpecError
+from ...spec import KafkaSource, KafkaStart, resolve_cluster, spark_options
 from ..columns import DEFECT, RAW, RESCUED, SOURCE, col, quote
+from ..headers import record_pattern
 from ..parse import decode, parse_text
 from .intake import BatchInput, Intake
 
@@ -25,12 +26,23 @@ class KafkaIntake(Intake):
 
     def __init__(self, source: KafkaSource, folder: Path, checkpoint: Checkpoint | None, since: datetime | None = None) -> None:
         super().__init__(source)
-        self.folder, self.checkpoint, self.since = folder, checkpoint, since
+        self.folder, self.since = folder, since
+        self.backlog = measure_topics(source, checkpoint) if checkpoint is not None else TopicBacklog()
+        self.warnings = describe_losses(self.backlog)
+        if self.backlog.recreated or (self.warnings and source.fail_on_data_loss):
+            self._refuse(checkpoint)
+
+    def _refuse(self, checkpoint: Checkpoint) -> None:
+        """Raise for records that no run can read any more, and for a topic whose offsets mean other records now."""
+        anew = f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table keep rows that are read again from being doubled"
+        go_on = "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; the report then says what is missing"
+        raise SourceError(f"the topics do not hold what this checkpoint expects: {'; '.join(self.warnings)}", where=f"brokers {resolve_cluster(self.source)[0]}",
+                          do=anew if self.backlog.recreated else go_on)
 
     @property
     def total(self) -> int:
         """Offsets."""
-        return 0
+        return self.backlog.records
 
     def open(self, spark: SparkSession) -> DataFrame:
         """Every record of the topics."""
@@ -56,12 +68,11 @@ class KafkaIntake(Intake):
         if source.format != "csv":
             return parsed
         # A value is one record: what stands in a second line would be passed over in silence.
-        lines = F.when(F.btrim(F.col(RAW), F.lit(" \t\r\n")) == "", F.lit("the value is blank"))
-        return parsed.withColumn(DEFECT, F.coalesce(F.col(DEFECT), lines))
+        lines = F.when(F.col(RAW).rlike("[\\r\\n]") & ~F.col(RAW).rlike(f"^{record_pattern(source)}[\\r\\n]*$"), F.lit("more than one line"))
+        blank = F.when(F.btrim(F.col(RAW), F.lit(" \t\r\n")) == "", F.lit("the value is blank"))
+        return parsed.withColumn(DEFECT, F.coalesce(F.col(DEFECT), blank, lines))
 
     def _options(self) -> dict[str, str]:
-        from ...spec.kafka_client import spark_options
-
         source = self.source
         chosen = {"subscribe": ",".join(source.subscribe), "subscribePattern": source.subscribe_pattern, "assign": source.assign and json.dumps(source.assign)}
         ours = {name: value for name, value in chosen.items() if value}
@@ -75,13 +86,12 @@ class KafkaIntake(Intake):
             return {"startingOffsets": start}
         if start.timestamp is not None:
             return {"startingTimestamp": str(int(start.timestamp.timestamp() * 1000)), "startingOffsetsByTimestampStrategy": "latest"}
-        named = {"earliest": -2, "latest": -1}
-        return {"startingOffsets": json.dumps({topic: {str(p): named.get(o, o) for p, o in parts.items()} for topic, parts in start.offsets.items()})}
+        named = {"earliest": -2, "latest": -1}  # Spark wants every partition named
+        chosen = {t: {str(p): start.offsets.get(t, {}).get(p, "earliest") for p in parts} for t, parts in self.backlog.partitions.items()}
+        return {"startingOffsets": json.dumps({topic: {p: named.get(o, o) for p, o in parts.items()} for topic, parts in chosen.items()})}
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """The offsets of a planned batch."""
-        from ...backlog.kafka import planned_offsets
-
         ranges = {f"{topic}/{p}": span for topic, parts in planned_offsets(checkpoint, batch).items() for p, span in sorted(parts.items()) if span[1] > span[0]}
         amount = sum(until - start for start, until in ranges.values())
         return BatchInput(amount=amount, ranges=ranges, small=amount <= _KEPT_RECORDS)
