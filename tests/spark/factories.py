@@ -8,10 +8,11 @@ from pathlib import Path
 
 import yaml
 from pyspark.sql import Row, SparkSession
+from sluice.backlog import StepBacklog, measure_pipeline
 from sluice.errors import ExitCode
 from sluice.report import RunReport
 from sluice.runner import run_pipeline
-from sluice.spec import Paths, RunRequest
+from sluice.spec import Paths, RunRequest, load_pipeline
 
 
 @dataclass
@@ -52,14 +53,15 @@ class Project:
 
     def write(self) -> Path:
         """Write the pipeline's YAML."""
-        source = {"path": str(self.landing), **self.source}
+        folder = {"path": str(self.landing)} if self.source.get("kind", "files") == "files" else {}
+        source = {**folder, **self.source}
         file = self.folder / "p.yaml"
         file.write_text(yaml.safe_dump({"name": "p", "steps": [{"name": "s", "source": source, **self.step}], **self.pipeline}, sort_keys=False))
         return file
 
-    def run(self) -> RunReport:
+    def run(self, **request: object) -> RunReport:
         """Run once. Every report must balance, whatever happened."""
-        report = run_pipeline(RunRequest(pipeline=str(self.write()), root=str(self.folder / "root")))
+        report = run_pipeline(RunRequest(pipeline=str(self.write()), root=str(self.folder / "root"), **request))
         report.check()
         self.reports.append(report)
         return report
@@ -71,6 +73,10 @@ class Project:
     def quarantine(self, source: str | None = None) -> list[Row]:
         """The quarantined rows; of one file when `source` names it."""
         return _of_file(self._table(self.paths.quarantine("s")), source, "*")
+
+    def plan(self) -> StepBacklog:
+        """What the probe says."""
+        return measure_pipeline(load_pipeline(self.write()), self.paths)[0]
 
     def _table(self, path: str) -> object:
         return self.spark.read.format("delta").load(path)

@@ -2,11 +2,12 @@
 
 import json
 from datetime import datetime
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
+from pyspark.sql.avro.functions import from_avro, to_avro
 
 from ...backlog import Checkpoint, TopicBacklog, describe_losses, measure_topics, planned_offsets
 from ...errors import SourceError, SpecError
@@ -64,6 +65,8 @@ class KafkaIntake(Intake):
             return records.select(F.col("_value").alias("value"), "_value", RAW, nothing.alias(DEFECT), nothing.alias(RESCUED), SOURCE)
         if source.format == "avro":
             return _parse_avro(records, source, self.folder)
+        if source.format == "csv":  # a line break that ends the record is none of it
+            records = records.withColumn(RAW, F.regexp_replace(RAW, "\r?\n$", ""))
         parsed = parse_text(decode(records, source), source, {}, lambda paths: F.lit(True), SOURCE, "_value")
         if source.format != "csv":
             return parsed
@@ -109,6 +112,7 @@ def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFr
         framed = (F.substring("_value", 1, 1) == F.lit(b"\x00")) & (F.length("_value") >= 5)
         body = F.when(framed, F.substring("_value", 6, 2**31 - 1))
     frame = records.withColumn("_record", from_avro(body, schema, {"mode": "PERMISSIVE"}))
+    broken = _is_unread(json.loads(schema), schema, body)
     held = {field.name: field.dataType.simpleString() for field in frame.schema["_record"].dataType.fields}
     columns, misfits = [], []
     for name, type_ in source.columns.items():
@@ -118,7 +122,18 @@ def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFr
         misfits.append(F.when(value.isNotNull() & fitted.isNull(), F.lit(f"{name} is not {type_}")))
     empty = F.lit(None).cast("string")
     wrong_frame = F.when(~framed, F.lit("no zero byte and schema id before the record"))
-    defect = F.coalesce(wrong_frame, F.when(F.col("_record").isNull(), F.lit("not an Avro record of this schema")), *misfits, empty)
+    defect = F.coalesce(wrong_frame, F.when(broken, F.lit("not an Avro record of this schema")), *misfits, empty)
     unknown: list[Column] = [F.col(f"_record.{quote(name)}").alias(name) for name in held if name not in source.columns]
     rescued = F.nullif(F.to_json(F.struct(*unknown)), F.lit("{}")) if unknown and source.unknown_fields != "ignore" else empty
     return frame.select(*columns, "_value", RAW, defect.alias(DEFECT), rescued.alias(RESCUED), SOURCE)
+
+
+def _is_unread(fields: dict, schema: str, body: Column) -> Column:
+    """True for a value that Spark could not read: it makes a record of NULLs of it, which is one of the schema only where every field may be NULL."""
+    names = [field["name"] for field in fields.get("fields", [])]
+    unread = F.col("_record").isNull()
+    if not names:
+        return unread
+    empty = reduce(Column.__and__, [F.col(f"_record.{quote(name)}").isNull() for name in names])
+    may_be_null = all(field["type"] == "null" or (isinstance(field["type"], list) and "null" in field["type"]) for field in fields["fields"])
+    return unread | (empty & (to_avro("_record", schema) != body if may_be_null else F.lit(True)))

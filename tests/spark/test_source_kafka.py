@@ -1,0 +1,267 @@
+"""Kafka topics as a source, against a real broker: every offset has one fate, whatever the topic goes through."""
+
+import io
+import json
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+from sluice.errors import ExitCode
+from sluice.spec import Window
+
+from tests.kafka_broker import Record
+from tests.spark.factories import Project
+
+ORDER = {"id": "string", "n": "bigint", "at": "timestamp"}
+DEDUP = {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}}
+
+
+def order(number: int, day: int = 1) -> str:
+    return json.dumps({"id": f"o{number}", "n": number, "at": f"2026-01-{day:02d}T00:00:00Z"})
+
+
+@pytest.fixture
+def project(spark, kafka_broker, tmp_path):
+    """A pipeline over one topic (or what `source` says) of JSON orders."""
+
+    def make(topic: str | None = None, step: dict | None = None, **source: object) -> Project:
+        chosen = {"subscribe": topic} if topic else {}
+        return Project(spark, tmp_path, {"kind": "kafka", "servers": kafka_broker.servers, "format": "json", "schema": ORDER, **chosen, **source},
+                       step or {"sink": {"mode": "append"}})
+
+    return make
+
+
+def ids(project: Project) -> list[str]:
+    return sorted(row[0] for row in project.rows("id").elements())
+
+
+def test_every_record_has_one_fate_over_all_runs_and_says_where_it_came_from(project, kafka_broker):
+    topic = kafka_broker.create_topic("fates", partitions=2)
+    kafka_broker.produce(topic, [Record(order(1), key="a", headers=(("h", b"x"),), partition=0, timestamp=1_700_000_000_000), Record(order(1), partition=1),
+                                 Record("{broken", key="b", partition=0), Record("{broken", key="c", partition=0), Record("", partition=1), Record(None, key="a", partition=0),
+                                 Record(None, key="b", partition=1), Record(None, key="b", partition=1)])
+    shop = project(topic, DEDUP)
+    assert (shop.plan().must_run, shop.plan().records) == (True, 8)
+    first = shop.run().steps[0]
+    counts = first.counts
+    assert (counts.read, counts.written, counts.quarantined, counts.duplicate) == (8, 1, 5, 2)
+    assert first.ranges == {"fates/0": (0, 4), "fates/1": (0, 4)}
+    ((origin,),) = shop._table(shop.paths.table("s")).select("_source").collect()
+    assert (origin.topic, origin.value) == ("fates", order(1).encode())
+    assert shop.plan().reason == "nothing is new"
+    assert shop.run().exit_code is ExitCode.NOTHING_NEW
+    kafka_broker.produce(topic, [Record(order(1), partition=0), Record(order(2), partition=1), Record("{broken", key="b", partition=0)])
+    second = shop.run().counts
+    assert (second.read, second.written, second.quarantined, second.duplicate) == (3, 1, 0, 2)
+    assert ids(shop) == ["o1", "o2"]
+    refused = Counter((row.row, row.detail, json.loads(row._source).get("key")) for row in shop.quarantine())
+    tombstone = "the record has no value (a tombstone)"
+    assert refused == Counter({("{broken", "not a JSON object", "b"): 1, ("{broken", "not a JSON object", "c"): 1, ("", "not a JSON object", None): 1,
+                               ("{}", tombstone, "a"): 1, ("{}", tombstone, "b"): 1})
+
+
+def test_key_headers_time_and_place_of_a_record_are_columns_of_the_transform(project, kafka_broker, tmp_path):
+    topic = kafka_broker.create_topic("origins")
+    kafka_broker.produce(topic, [Record(order(1), key="k", headers=(("h", b"x"), ("h", None)), timestamp=1_700_000_000_000), Record(None, key="gone")])
+    (tmp_path / "t.sql").write_text("SELECT CAST(_source.key AS STRING) AS k, _raw IS NULL AS deleted, n, size(_source.headers) AS hs, "
+                                    "_source.timestamp AS at, _source.offset AS o, _source.partition AS p FROM source")
+    shop = project(topic, {"transform": "t.sql", "sink": {"mode": "append"}}, tombstones="keep", keep_value=False)
+    assert shop.run().counts.written == 2
+    rows = shop._table(shop.paths.table("s")).collect()
+    assert Counter((r.k, r.deleted, r.n, r.hs, r.o, r.p) for r in rows) == Counter([("k", False, 1, 2, 0, 0), ("gone", True, None, None, 1, 0)])
+    assert not any("value" in r._source for r in rows)
+    assert [r.at for r in rows if r.k == "k"] == [datetime(2023, 11, 14, 22, 13, 20)]
+
+
+AVRO = {"type": "record", "name": "o", "fields": [{"name": "id", "type": "string"}, {"name": "n", "type": ["null", "long"]}, {"name": "extra", "type": "int"}]}
+
+
+def avro(**fields: object) -> bytes:
+    """One Avro record, by the schema above: strings with their length, longs as zigzag varints, a union by its branch."""
+
+    def zigzag(number: int) -> bytes:
+        number, out = (number << 1) ^ (number >> 63), io.BytesIO()
+        while number > 0x7F:
+            out.write(bytes([number & 0x7F | 0x80]))
+            number >>= 7
+        out.write(bytes([number]))
+        return out.getvalue()
+
+    union = zigzag(0) if fields["n"] is None else zigzag(1) + zigzag(fields["n"])
+    return zigzag(len(fields["id"])) + fields["id"].encode() + union + zigzag(fields["extra"])
+
+
+@pytest.mark.parametrize(("source", "values", "rows", "defects"), [
+    ({"format": "csv", "schema": {"id": "string", "n": "bigint"}}, [b"a,1", b'"b\nc",2\n', b"d,x", b"e,5\nf,6", b" ", b"g"],
+     {("a", 1): 1, ("b\nc", 2): 1}, {"n is not bigint", "more than one line", "the value is blank", "not as many fields as the header"}),
+    ({"format": "text", "schema": {"value": "string"}}, [b"one\ntwo", b"", b"\xff"], {("one\ntwo",): 1, ("",): 1}, {"not valid UTF-8"}),
+    ({"format": "bytes", "schema": {"value": "binary"}}, [b"\xff\x00", b""], {(b"\xff\x00",): 1, (b"",): 1}, set()),
+    ({"format": "avro", "schema": {"id": "string", "n": "int", "new": "string"}, "avro": {"schema_file": "o.avsc"}},
+     [avro(id="a", n=1, extra=7), avro(id="b", n=None, extra=8), b"\x06a", avro(id="c", n=2**40, extra=9)], {("a", 1, None): 1, ("b", None, None): 1},
+     {"not an Avro record of this schema", "n is not int"}),
+    ({"format": "avro", "schema": {"id": "string", "n": "bigint"}, "avro": {"schema_file": "o.avsc", "wire": "confluent"}},
+     [b"\x00\x00\x00\x00\x07" + avro(id="a", n=1, extra=7), avro(id="b", n=2, extra=8), b"\x00"], {("a", 1): 1}, {"no zero byte and schema id before the record"}),
+], ids=["csv", "text", "bytes", "avro", "confluent"])
+def test_a_value_is_one_record_in_each_format_and_what_does_not_fit_is_kept(project, kafka_broker, tmp_path, request, source, values, rows, defects):
+    topic = kafka_broker.create_topic(f"format_{request.node.callspec.id}")
+    kafka_broker.produce(topic, [Record(value) for value in values])
+    (tmp_path / "o.avsc").write_text(json.dumps(AVRO))
+    shop = project(topic, **source)
+    counts = shop.run().counts
+    table = shop._table(shop.paths.table("s")).select(*source["schema"]).collect()
+    assert Counter(tuple(bytes(v) if isinstance(v, bytearray) else v for v in row) for row in table) == Counter(rows)
+    assert (counts.read, counts.written, counts.quarantined) == (len(values), sum(rows.values()), len(values) - sum(rows.values()))
+    assert {row.detail for row in shop.quarantine()} == defects
+    if "avro" in source and "wire" not in source["avro"]:
+        assert {json.loads(row[0])["extra"] for row in shop.rows("_rescued")} == {7, 8}
+
+
+def test_a_first_run_begins_where_start_says_and_latest_loses_nothing_between_two_runs(project, kafka_broker):
+    topic = kafka_broker.create_topic("starts", partitions=2)
+    kafka_broker.produce(topic, [Record(order(n), partition=n % 2, timestamp=1_700_000_000_000 + 1000 * n) for n in range(6)])
+    latest = project(topic, start="latest")
+    assert latest.plan().must_run
+    assert latest.run().counts.read == 0
+    kafka_broker.produce(topic, [Record(order(9), partition=0)])
+    assert latest.plan().records == 1
+    assert latest.run().counts.read == 1
+    assert ids(latest) == ["o9"]
+
+
+@pytest.mark.parametrize(("start", "expected"), [
+    ({"offsets": {"starts_at": {0: 1, 1: "latest"}}}, ["o2", "o4"]),
+    ({"offsets": {"starts_at": {0: "latest"}}}, ["o1", "o3", "o5"]),
+    ({"timestamp": "2023-11-14T22:13:24Z"}, ["o4", "o5"]),
+], ids=["offsets", "a_partition_that_is_not_named", "timestamp"])
+def test_a_first_run_begins_at_an_offset_or_a_time(project, kafka_broker, start, expected):
+    topic = "starts_at"
+    if topic not in kafka_broker._admin.list_topics(timeout=10).topics:
+        kafka_broker.create_topic(topic, partitions=2)
+        kafka_broker.produce(topic, [Record(order(n), partition=n % 2, timestamp=1_700_000_000_000 + 1000 * n) for n in range(6)])
+    shop = project(topic, start=start)
+    waiting = shop.plan().records
+    shop.run()
+    assert ids(shop) == expected
+    assert waiting == len(expected)
+
+
+def test_a_pattern_reads_topics_made_later_and_assigned_partitions_are_read_alone(project, kafka_broker, tmp_path):
+    first = kafka_broker.create_topic("area_one", partitions=2)
+    kafka_broker.produce(first, [Record(order(1), partition=0), Record(order(2), partition=1)])
+    shop = project(subscribe_pattern="area_.*")
+    shop.run()
+    second = kafka_broker.create_topic("area_two")
+    kafka_broker.produce(second, [Record(order(3))])
+    kafka_broker.add_partitions(first, 3)
+    kafka_broker.produce(first, [Record(order(4), partition=2)])
+    assert shop.plan().records == 2
+    assert shop.run().counts.written == 2
+    assert ids(shop) == ["o1", "o2", "o3", "o4"]
+    alone = Project(shop.spark, tmp_path / "alone", {**shop.source, "assign": {"area_one": [1]}})
+    alone.source.pop("subscribe_pattern")
+    alone.run()
+    assert ids(alone) == ["o2"]
+
+
+def test_cutting_the_topic_into_small_batches_changes_nothing(project, kafka_broker, spark, tmp_path):
+    topic = kafka_broker.create_topic("cuts", partitions=3)
+    kafka_broker.produce(topic, [Record(order(n % 7), partition=n % 3) for n in range(12)] + [Record("{broken", partition=0)] * 2)
+    whole = project(topic, DEDUP)
+    whole.run()
+    cut = Project(spark, tmp_path / "cut", {**whole.source, "max_offsets_per_batch": 6}, DEDUP)
+    report = cut.run()
+    assert len(report.steps[0].batches) == 3
+    assert cut.rows("id", "n") == whole.rows("id", "n")
+    assert report.counts == whole.reports[0].counts
+
+
+def test_aborted_records_are_not_read_and_markers_are_no_rows(project, kafka_broker, spark, tmp_path):
+    topic = kafka_broker.create_topic("transactions")
+    kafka_broker.produce_in_transaction(topic, [order(1), order(2)])
+    kafka_broker.produce_in_transaction(topic, [order(3)], abort=True)
+    kafka_broker.produce(topic, [order(4)])
+    shop = project(topic)
+    counts = shop.run().counts
+    assert (counts.read, counts.written, ids(shop)) == (3, 3, ["o1", "o2", "o4"])
+    assert not shop.plan().must_run
+    dirty = Project(spark, tmp_path / "dirty", {**shop.source, "isolation": "read_uncommitted"})
+    dirty.run()
+    assert ids(dirty) == ["o1", "o2", "o3", "o4"]
+
+
+def test_a_compacted_topic_is_read_with_its_gaps(project, kafka_broker):
+    topic = kafka_broker.create_topic("compacted", cleanup_policy="compact")
+    kafka_broker.produce(topic, [Record(order(n), key=f"k{n % 2}") for n in range(6)])
+    kafka_broker.compact_now(topic, last=Record(order(9), key="end"))
+    shop = project(topic)
+    counts = shop.run().counts
+    assert (counts.read, ids(shop)) == (3, ["o4", "o5", "o9"])
+    assert shop.plan().reason == "nothing is new"
+
+
+def test_records_that_expired_unread_stop_the_run_or_are_named_in_its_report(project, kafka_broker):
+    topic = kafka_broker.create_topic("expired")
+    kafka_broker.produce(topic, [order(1)])
+    shop = project(topic)
+    shop.run()
+    kafka_broker.produce(topic, [order(n) for n in range(2, 6)])
+    kafka_broker.expire(topic, 0, 3)
+    stopped = shop.run()
+    assert stopped.exit_code is ExitCode.TERMINAL
+    assert "records that were not read yet are gone from the brokers, expired/0: 2" in stopped.error
+    assert "fail_on_data_loss: false" in stopped.error
+    shop.source["fail_on_data_loss"] = False
+    went_on = shop.run()
+    assert (went_on.exit_code, went_on.counts.read, ids(shop)) == (ExitCode.DONE, 2, ["o1", "o4", "o5"])
+    assert any("expired/0: 2" in warning for warning in went_on.steps[0].warnings)
+
+
+def test_a_topic_made_anew_is_never_taken_for_the_old_one(project, kafka_broker):
+    topic = kafka_broker.create_topic("anew")
+    kafka_broker.produce(topic, [order(n) for n in range(4)])
+    shop = project(topic, DEDUP)
+    shop.run()
+    kafka_broker.delete_topic(topic)
+    gone = shop.run()
+    assert (gone.exit_code, "partitions that were read before are there no more: anew/0" in gone.error) == (ExitCode.TERMINAL, True)
+    kafka_broker.create_topic(topic)
+    kafka_broker.produce(topic, [order(9)])
+    anew = shop.run()
+    assert anew.exit_code is ExitCode.TERMINAL
+    assert "made anew: anew/0" in anew.error
+    (shop.folder / "root" / "checkpoints").rename(shop.folder / "old")
+    assert shop.run().counts.written == 1
+    assert ids(shop) == ["o0", "o1", "o2", "o3", "o9"]
+
+
+def test_a_topic_that_never_was_is_an_error_that_names_it(project):
+    report = project("nowhere").run()
+    assert report.exit_code is ExitCode.TERMINAL
+    assert "no such topic" in report.error and "nowhere" in report.error
+
+
+def test_a_login_comes_from_an_airflow_connection_and_its_password_stays_out_of_the_report(project, kafka_broker, monkeypatch):
+    topic = kafka_broker.create_topic("secured")
+    kafka_broker.produce(topic, [order(1)])
+    extra = {"bootstrap.servers": kafka_broker.secure_servers, "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": kafka_broker.username,
+             "sasl.password": kafka_broker.password, "ssl.ca.location": str(kafka_broker.ca_file)}
+    monkeypatch.setenv("AIRFLOW_CONN_SECURED", json.dumps({"conn_type": "kafka", "extra": extra}))
+    shop = project(topic, connection="secured")
+    shop.source.pop("servers")
+    report = shop.run()
+    assert (report.error, report.counts.written) == (None, 1)
+    assert kafka_broker.password not in report.model_dump_json()
+
+
+def test_a_backfill_reads_the_range_again_and_adds_only_what_is_missing(project, kafka_broker, spark):
+    topic = kafka_broker.create_topic("again")
+    kafka_broker.produce(topic, [Record(order(n, day=n), timestamp=int(datetime(2026, 1, n, 12, tzinfo=UTC).timestamp() * 1000)) for n in range(1, 6)])
+    shop = project(topic, DEDUP)
+    shop.run()
+    spark.sql(f"DELETE FROM delta.`{shop.paths.table('s')}` WHERE n IN (2, 3)")
+    position = shop.reports[0].steps[0].offsets_after
+    report = shop.run(window=Window(start=datetime(2026, 1, 3), end=datetime(2026, 1, 5)))
+    assert (report.error, report.counts.written, report.counts.duplicate) == (None, 1, 1)
+    assert ids(shop) == ["o1", "o3", "o4", "o5"]
+    assert shop.plan().reason == "nothing is new" and position == 0
