@@ -30,7 +30,7 @@ _JSON = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 
-_THROWN = re.compile(r"(?:org\.apache\.kafka\.[\w.]*?|kafka010\.)(\w+Exception): ([^\n]*)")
+_THROWN = re.compile(r"(?:org\.apache\.kafka\.[\w.]*?|kafka010\.)(\w+Exception)(?:: ([^\n]*)|(?=\s|$))")
 _ADVICE = {
     "UnknownTopicOrPartition": "Create the topic, or mend `topic`",
     "InvalidTopic": "Mend `topic`",
@@ -78,9 +78,10 @@ def prepare(sink: KafkaSink, schema: StructType, where: str) -> None:
 
 
 def deliver(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> int:
-    """Send the rows of a batch, one record a row; returns how many.
+    """Send the rows of a batch, one record a row; returns how many. They must be the same rows when the batch is sent again.
 
-    Raises SinkError where trying again cannot help, TransientError where it may; part of the batch may then be sent.
+    The records of a key go to the partition that Kafka's own partitioner gives it; those of one batch in any
+    order, after those of the batch before. Raises SinkError where trying again cannot help, TransientError where it may; part of the batch may then be sent.
     """
     count = rows.count()  # Spark observes no metrics in a write to Kafka
     options = spark_options(sink) | _PATIENCE | sink.options
@@ -124,11 +125,11 @@ def _explain(error: Exception, sink: KafkaSink, servers: str) -> Exception:
     place = f"topic {sink.topic}" if sink.topic else f"topics of column {sink.topic_column}"
     where = f"sink kafka: {place} on brokers {servers}"
     for part, advice in _ADVICE.items():
-        # The last cause says most of a setting that is wrong, and least of a topic that is not there.
         if any(part in name for name, _ in thrown):
-            said = thrown[-1][1] if part in ("Construct", "Config") else next(said for name, said in thrown if part in name)
-            named = f"; {thrown[0][1]}" if part == "UnknownTopicOrPartition" else ""
-            return SinkError(f"Kafka refuses the records: {said.rstrip('.')}{named.rstrip('.')}", where=where, do=advice)
+            # The last cause says most of a setting that is wrong, the first says which topic is not there.
+            said = thrown[-1 if part in ("Construct", "Config") else 0][1]
+            return SinkError(f"Kafka refuses the records: {said.rstrip('.')}", where=where, do=advice)
     if thrown:
-        return TransientError(f"Kafka took the records not in time: {thrown[0][1].rstrip('.')}", where=where, do="See that the brokers run, then run again")
+        return TransientError(f"Kafka did not take the records: {(thrown[0][1] or thrown[0][0]).rstrip('.')}", where=where,
+                              do="See that the brokers run, then run again")
     return error
