@@ -18,7 +18,7 @@ from sluice.setup.java import find_java
 from tests.certificates import write_certificates
 from tests.server_process import ServerProcess, free_ports
 
-_PATIENCE = 30  # seconds for anything a client asks of the broker
+_PATIENCE = 60  # seconds for anything a client asks of the broker
 _JVM = ["-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true", "-Dlog4j2.level=WARN"]
 # One node has to be enough for everything, and what a broker does now and then has to be done while a test waits.
 _PROPERTIES = """
