@@ -2,15 +2,23 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from sluice.errors import SpecError
 from sluice.setup.java import find_java
 from sluice.spec import KafkaCluster, Security, client_config, resolve_cluster, spark_options
 from sluice.spec.kafka_client import quote_jaas
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
-KEY = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"
+KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def write_key(kind: PrivateFormat, password: str | None = None) -> str:
+    """The client's key in one of the forms in which keys are kept."""
+    return KEY.private_bytes(Encoding.PEM, kind, BestAvailableEncryption(password.encode()) if password else NoEncryption()).decode()
 
 
 @pytest.fixture
@@ -29,7 +37,7 @@ def files(tmp_path):
     """PEM files: of the authority, of the client, and its key."""
     paths = {"ca_file": tmp_path / "ca.pem", "certificate_file": tmp_path / "client.pem", "key_file": tmp_path / "client.key"}
     for name, path in paths.items():
-        path.write_text(KEY if name == "key_file" else CERTIFICATE)
+        path.write_text(write_key(PrivateFormat.PKCS8, "kp") if name == "key_file" else CERTIFICATE)
     return {name: str(path) for name, path in paths.items()}
 
 
@@ -81,7 +89,7 @@ def test_files_travel_as_text_to_spark_and_as_paths_to_librdkafka(files):
     assert spark_options(cluster) == {
         "kafka.bootstrap.servers": "a:1", "kafka.security.protocol": "SSL", "kafka.ssl.truststore.type": "PEM",
         "kafka.ssl.truststore.certificates": CERTIFICATE, "kafka.ssl.keystore.type": "PEM", "kafka.ssl.keystore.certificate.chain": CERTIFICATE,
-        "kafka.ssl.keystore.key": KEY, "kafka.ssl.key.password": "kp",
+        "kafka.ssl.keystore.key": write_key(PrivateFormat.PKCS8),
     }
     assert client_config(cluster) == {"bootstrap.servers": "a:1", "security.protocol": "SSL", "ssl.ca.location": files["ca_file"],
                                       "ssl.certificate.location": files["certificate_file"], "ssl.key.location": files["key_file"], "ssl.key.password": "kp"}
@@ -94,10 +102,19 @@ def test_a_missing_file_is_named_with_its_field():
             settings(cluster)
 
 
-def test_a_key_that_java_cannot_read_is_refused_with_the_command_that_converts_it(files, tmp_path):
-    (tmp_path / "client.key").write_text("-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----\n")
-    with pytest.raises(SpecError, match="PKCS #8.*openssl pkcs8 -topk8"):
-        spark_options(KafkaCluster(servers="a:1", security={"protocol": "SSL", **files}))
+@pytest.mark.parametrize(("kind", "password"), [(PrivateFormat.PKCS8, None), (PrivateFormat.PKCS8, "kp"), (PrivateFormat.TraditionalOpenSSL, None),
+                                              (PrivateFormat.TraditionalOpenSSL, "kp")], ids=["plain", "plain_locked", "old", "old_locked"])
+def test_a_key_reaches_java_in_the_one_form_it_reads(files, kind, password):
+    Path(files["key_file"]).write_text(write_key(kind, password))
+    cluster = KafkaCluster(servers="a:1", security={"protocol": "SSL", **files, "key_password": password})
+    assert spark_options(cluster)["kafka.ssl.keystore.key"] == write_key(PrivateFormat.PKCS8)
+
+
+def test_a_key_that_cannot_be_opened_is_refused_without_its_password(files):
+    for password in (None, "hidden"):
+        with pytest.raises(SpecError, match="key_file: the file holds no private key in PEM form that can be read.*key_password") as caught:
+            spark_options(KafkaCluster(servers="a:1", security={"protocol": "SSL", **files, "key_password": password}))
+        assert "hidden" not in str(caught.value)
 
 
 def test_a_file_without_a_certificate_is_refused(files, tmp_path):

@@ -121,9 +121,8 @@ def _tls_options(security: Security) -> dict[str, str]:
         found |= {
             "ssl.keystore.type": "PEM",
             "ssl.keystore.certificate.chain": _read_pem("certificate_file", security.certificate_file, "CERTIFICATE"),
-            "ssl.keystore.key": _read_key(security.key_file),
+            "ssl.keystore.key": _read_key(security.key_file, security.key_password),
         }
-        found |= {"ssl.key.password": security.key_password} if security.key_password else {}
     return found
 
 
@@ -145,9 +144,15 @@ def _read_pem(field: str, name: str, kind: str) -> str:
     return text
 
 
-def _read_key(name: str) -> str:
-    text = _check_file("key_file", name).read_text(encoding="utf-8", errors="replace")
-    if "-----BEGIN PRIVATE KEY-----" not in text and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in text:
-        raise SpecError("the file holds no private key in PKCS #8 form, which is the only one Java reads", where="security: key_file", value=name,
-                        do="Convert it: openssl pkcs8 -topk8 -in OLD.pem -out NEW.pem")
-    return text
+def _read_key(name: str, password: str | None) -> str:
+    """A private key as Java reads it: PKCS #8 without a password (Java 17 knows few of the ciphers that keys are kept under; the option is secret anyway)."""
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+
+    path = _check_file("key_file", name)
+    try:
+        key = load_pem_private_key(path.read_bytes(), password.encode() if password else None)
+    except (OSError, ValueError, TypeError) as error:
+        reason = " ".join(str(error).split("(")[0].split())
+        raise SpecError(f"the file holds no private key in PEM form that can be read: {reason}", where="security: key_file", value=name,
+                        do="Convert it (openssl writes PEM); where it has a password, give `key_password`") from None
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
