@@ -31,9 +31,9 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_the_lock_names_every_jar_with_size_and_hash():
-    assert set(jar_sets()) == {"core", "avro", "kafka", "s3", "jdbc"}
+    assert set(jar_sets()) == {"core", "avro", "kafka", "s3", "jdbc", "broker"}
     for jar in locked_jars(*jar_sets()):
-        assert re.fullmatch(r"[\w.]+:[\w.-]+:[\w.]+", jar.coordinates)
+        assert re.fullmatch(r"[\w.-]+:[\w.-]+:[\w.-]+", jar.coordinates)
         assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256)
         assert jar.size > 1000
 

@@ -38,7 +38,7 @@ def _read_lock() -> dict[str, tuple[Jar, ...]]:
 
 
 def jar_sets() -> tuple[str, ...]:
-    """The names of the sets: core, avro, kafka, s3, jdbc."""
+    """The names of the sets: core, avro, kafka, s3, jdbc; and broker, a Kafka server for tests."""
     return tuple(_read_lock())
 
 
