@@ -50,6 +50,10 @@ class SourceError(TerminalError):
     """Raised when a source cannot be read as declared."""
 
 
+class SinkError(TerminalError):
+    """Raised when a sink refuses rows or cannot be written as declared."""
+
+
 class PreflightError(TerminalError):
     """Raised when versions, jars or a checkpoint do not fit what the step asks for."""
 
