@@ -4,6 +4,7 @@ import hashlib
 import re
 import secrets
 
+from .jdbc_staging import Staged
 from .jdbc_table import quote_name, split_name
 from .postgres import Database
 
@@ -11,7 +12,7 @@ _CREATE = """
 CREATE TABLE IF NOT EXISTS {ledger} (key text, target text, batch bigint, rows bigint NOT NULL, written_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (key, target, batch))"""
 _NOTE = """
-INSERT INTO {ledger} (key, target, batch, rows) SELECT ?, ?, ?::bigint, count(*) FROM {staging} ON CONFLICT (key, target, batch) DO NOTHING"""
+INSERT INTO {ledger} (key, target, batch, rows) SELECT ?, ?, ?::bigint, count(*) FROM {source} ON CONFLICT (key, target, batch) DO NOTHING"""
 _STAGING = r"sluice_stage_([0-9a-f]{16})_[0-9a-f]{8}"
 _LEFT = """
 SELECT json_agg(tablename) FROM pg_tables
@@ -34,12 +35,13 @@ class Ledger:
         """The rows of a batch that was written; None when it was not."""
         return self._database.ask("SELECT to_json(rows) FROM {ledger} WHERE key = ? AND target = ? AND batch = ?::bigint", key, target, batch, ledger=self._name)
 
-    def note(self, key: str, target: str, batch: int, staging: str, *, only_explain: bool = False) -> bool:
+    def note(self, key: str, target: str, batch: int, staged: Staged, *, only_explain: bool = False) -> bool:
         """Note a batch with as many rows as are staged; False when it stands there already. Waits for a transaction that is about to note the same."""
-        return self._database.run(("EXPLAIN " if only_explain else "") + _NOTE, key, target, batch, ledger=self._name, staging=staging) == 1
+        statement = ("EXPLAIN " if only_explain else "") + _NOTE
+        return self._database.run(statement, key, target, batch, *staged.values, ledger=self._name, source=staged.source) == 1
 
     def lock(self, token: str) -> str:
-        """Wait until no other connection delivers a batch; the lock ends with this one. Returns the name of a new staging table."""
+        """Wait until no other connection delivers a batch; the lock ends with this one. Returns a name for its staging table."""
         number = hashlib.sha256(token.encode()).digest()[:8]
         self._database.run("SELECT pg_advisory_lock(?::bigint)", int.from_bytes(number, signed=True))
         return quote_name(*self._schema, f"sluice_stage_{number.hex()}_{secrets.token_hex(4)}")

@@ -8,7 +8,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from ...errors import SinkError, SpecError
 from ...spec import JdbcSink
-from .jdbc_types import holds, staged_type, usual_type
+from .jdbc_types import holds, usual_type
 from .postgres import Database
 
 _LONGEST = 63
@@ -34,9 +34,9 @@ class Written:
     is_text: bool
 
     @property
-    def staged(self) -> str:
-        """The type of its staging column."""
-        return staged_type(self.kind, self.base)
+    def quoted_type(self) -> str:
+        """The type within a text of SQL."""
+        return self.type.replace("'", "''")
 
 
 @dataclass(frozen=True)
@@ -126,18 +126,12 @@ def _modifiers(type_: str) -> str:
     return found[1].replace(" ", "") if found else ""
 
 
-def create_staging(database: Database, staging: str, columns: list[Written]) -> None:
-    """Create a staging table: columns c0, c1, ..., and the row's number, so that a task that runs twice fails rather than doubles its rows."""
-    staged = ", ".join(f"c{number} {column.staged}" for number, column in enumerate(columns))
-    database.run("CREATE UNLOGGED TABLE {staging} ({staged}, row_number bigint PRIMARY KEY)", staging=staging, staged=staged)
-
-
-def insert_statement(sink: JdbcSink, table: Table, columns: list[Written], staging: str) -> str:
-    """The statement that takes staged rows into the table."""
+def insert_statement(sink: JdbcSink, table: Table, columns: list[Written], source: str) -> str:
+    """The statement that takes staged rows into the table. Args: source: what stands after FROM."""
     # Text is assigned, not cast: a cast to varchar(n) would cut what is too long, an assignment refuses it.
     values = ", ".join(f"c{number}" if column.is_text else f"c{number}::{column.base}" for number, column in enumerate(columns))
     names = ", ".join(quote_name(column.name) for column in columns)
-    statement = f"INSERT INTO {table.name} ({names}) SELECT {values} FROM {staging}"  # noqa: S608 (names are quoted, types come from the catalog)
+    statement = f"INSERT INTO {table.name} ({names}) SELECT {values} FROM {source}"  # noqa: S608 (names are quoted, types come from the catalog)
     if sink.mode == "append":
         return statement
     updates = ", ".join(f"{quote_name(c.name)} = EXCLUDED.{quote_name(c.name)}" for c in columns if c.name not in sink.keys)

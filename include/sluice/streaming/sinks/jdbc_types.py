@@ -74,15 +74,8 @@ def holds(type_: str, kind: DataType) -> bool:
     return bounds[1] is None or (int(bounds[2]) >= scale and int(bounds[1]) - int(bounds[2]) >= digits - scale)
 
 
-def staged_type(kind: DataType, type_: str) -> str:
-    """The staging column's type for a Spark type on its way to a type."""
-    return "bytea" if isinstance(kind, BinaryType) and type_ == "bytea" else "text"
-
-
 def encode(value: Column, kind: DataType, type_: str) -> Column:
-    """A value as the staging column takes it."""
-    if staged_type(kind, type_) == "bytea":
-        return value
+    """A value as text that PostgreSQL reads into a column of a type."""
     if isinstance(kind, StructType | MapType | VariantType) or (isinstance(kind, ArrayType) and (type_ in _JSON or not _is_list(kind))):
         return F.to_json(value, _JSON_OPTIONS)
     if isinstance(kind, ArrayType):
