@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from pathlib import Path
 from sluice.orchestration.client import AirflowClient
 from sluice.orchestration.standalone import standalone_environment, start_standalone
 from sluice.spec import Paths
+
+from tests.server_process import free_ports
 
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 YAML = """
@@ -105,18 +106,11 @@ def land_visits(landing: Path, day: int, ids: range, seconds: int = 5) -> None:
     unfinished.rename(landing / f"{at:%Y-%m-%d}.json")
 
 
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @contextmanager
 def start_service(folder: Path) -> Iterator[AirflowService]:
     """Start Airflow over `folder` with a viewer beside the admin; the DAG processor looks for new pipelines every five seconds."""
     (folder / "pipelines").mkdir(parents=True, exist_ok=True)
-    env = standalone_environment(folder / "root", free_port(), base=os.environ | {
+    env = standalone_environment(folder / "root", free_ports(1)[0], base=os.environ | {
         "SLUICE_PIPELINES": str(folder / "pipelines"),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",

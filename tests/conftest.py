@@ -10,3 +10,29 @@ def airflow_service(tmp_path_factory):
 
     with start_service(tmp_path_factory.mktemp("airflow")) as service:
         yield service
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory):
+    """A running Kafka broker, started by the first test that asks for it and ended with the session; each test has topics of its own."""
+    from tests.kafka_broker import KafkaBroker
+
+    broker = KafkaBroker(tmp_path_factory.mktemp("kafka"))
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A running PostgreSQL, started by the first test that asks for it and ended with the session; each test has tables of its own."""
+    from tests.postgres_server import PostgresServer
+
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

@@ -47,8 +47,8 @@ class PostgresServer:
 
     def connect(self, **options: object) -> psycopg.Connection:
         """A connection that commits each statement by itself, unless told autocommit=False."""
-        return psycopg.connect(host="127.0.0.1", port=self.port, user=self.user, password=self.password, dbname=self.database,
-                               **{"autocommit": True, "connect_timeout": 10} | options)
+        return psycopg.connect(**{"host": "127.0.0.1", "port": self.port, "user": self.user, "password": self.password, "dbname": self.database,
+                                  "autocommit": True, "connect_timeout": 10} | options)
 
     def start(self) -> None:
         """Start it, with the data and on the port it had before, and wait until it takes connections."""

@@ -50,7 +50,7 @@ class ServerProcess:
             self.process.kill()
             self.process.wait()
 
-    def wait_for_port(self, port: int, timeout: float = 60) -> None:
+    def wait_for_port(self, port: int, timeout: float = 120) -> None:
         """Wait until somebody listens on a port of 127.0.0.1."""
 
         def is_open() -> bool:
@@ -59,7 +59,7 @@ class ServerProcess:
 
         self.wait_until(is_open, f"a listener on port {port}", timeout)
 
-    def wait_until(self, condition: Callable[[], object], what: str, timeout: float = 60) -> None:
+    def wait_until(self, condition: Callable[[], object], what: str, timeout: float = 120) -> None:
         """Ask until a condition holds; fails with the end of the log when the process ended or `timeout` seconds are over."""
         deadline = time.monotonic() + timeout
         while not condition():

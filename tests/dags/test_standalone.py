@@ -13,7 +13,7 @@ from sluice.orchestration.client import AirflowClient
 from sluice.orchestration.standalone import end_session, standalone_environment, start_standalone
 from sqlalchemy import make_url
 
-from tests.airflow_service import free_port
+from tests.server_process import free_ports
 
 
 def test_its_files_lie_below_the_root_and_its_page_is_for_this_machine_only(tmp_path):
@@ -54,5 +54,5 @@ def test_the_end_reaches_a_process_that_left_the_group_and_one_that_ignores_sign
 
 def test_an_airflow_that_does_not_start_says_why(tmp_path, monkeypatch):
     monkeypatch.setattr(standalone, "_MODULE", "sluice.no_such_module")
-    with pytest.raises(PreflightError, match="No module named"), start_standalone(tmp_path, free_port()):
+    with pytest.raises(PreflightError, match="No module named"), start_standalone(tmp_path, free_ports(1)[0]):
         pass

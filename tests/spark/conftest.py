@@ -35,7 +35,7 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("sluice-tests")
     for key, value in {
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, [*jar_paths("core"), *fetch_jars("avro"), *class_path])),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, [*jar_paths("core"), *fetch_jars("avro", "kafka", "jdbc"), *class_path])),
         "spark.driver.memory": "3g",
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",  # C1 alone pays for a run of a minute; this JVM lives for many
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
