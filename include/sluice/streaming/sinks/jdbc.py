@@ -101,6 +101,6 @@ def _refuse(error: SqlError, database: Database, sink: JdbcSink, rows: DataFrame
         raise SinkError("two rows of one batch have the same keys, and nothing says which of them is to stay", where=f"table {sink.table}", value=sink.keys,
                         do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce to one row a key in the transform") from None
     if error.state in ("22021", "22P05"):
-        refuse_characters(rows, written)
+        refuse_characters(rows, sink, written)
     if error.state.startswith("22") and staged is not None:
-        refuse_misfits(database, staged, written, error)
+        refuse_misfits(database, staged, sink, written, error)

@@ -48,7 +48,7 @@ def stage(database: Database, rows: DataFrame, sink: JdbcSink, written: list[Wri
     except PySparkException as error:
         if "INVALID_UTF8" not in str(error):
             raise
-        refuse_characters(rows, written)
+        refuse_characters(rows, sink, written)
         raise
     return Staged(staging)
 
@@ -63,24 +63,24 @@ def _collect_few(rows: DataFrame, values: list) -> Staged | None:
     return Staged(f"json_to_recordset(?::json) AS staged({columns})", (f"[{','.join(found)}]",))
 
 
-def refuse_characters(rows: DataFrame, written: list[Written]) -> None:
+def refuse_characters(rows: DataFrame, sink: JdbcSink, written: list[Written]) -> None:
     """Raise SinkError naming the columns whose text PostgreSQL cannot store, if there are any."""
     counts = rows.select(*[F.count_if(is_unstorable(col(column.name), column.kind)).alias(str(number)) for number, column in enumerate(written)]).first()
-    _refuse(written, counts, "characters that PostgreSQL cannot store: U+0000, or bytes that are no UTF-8")
+    _refuse(sink, written, counts, "characters that PostgreSQL cannot store: U+0000, or bytes that are no UTF-8")
 
 
-def refuse_misfits(database: Database, staged: Staged, written: list[Written], why: SqlError) -> None:
+def refuse_misfits(database: Database, staged: Staged, sink: JdbcSink, written: list[Written], why: SqlError) -> None:
     """Raise SinkError naming the columns whose values their type does not take, as far as PostgreSQL (16 or newer) can tell."""
     counts = ", ".join(f"count(*) FILTER (WHERE NOT pg_input_is_valid(c{number}, '{column.quoted_type}'))" for number, column in enumerate(written))
     try:
         found = database.ask("SELECT to_json(ARRAY[{counts}]) FROM {source}", *staged.values, counts=counts, source=staged.source)
     except SqlError:
         return
-    _refuse(written, found, f"values that do not fit: {why}")
+    _refuse(sink, written, found, f"values that do not fit: {why}")
 
 
-def _refuse(written: list[Written], counts: list[int], what: str) -> None:
+def _refuse(sink: JdbcSink, written: list[Written], counts: list[int], what: str) -> None:
     found = [f"{column.name!r} ({column.type}, {count} row(s))" for column, count in zip(written, counts, strict=True) if count]
     if found:
-        raise SinkError(f"column {', '.join(found)} has {what}", where="batch",
+        raise SinkError(f"column {', '.join(found)} has {what}", where=f"table {sink.table}",
                         do="Mend them in the transform, or refuse such rows with a rule; or give the column another type under `types`")

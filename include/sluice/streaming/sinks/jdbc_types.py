@@ -26,13 +26,12 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
-    TimeType,
     VariantType,
 )
 
 _TYPES = {
     StringType: "text", BinaryType: "bytea", BooleanType: "boolean", ByteType: "smallint", ShortType: "smallint", IntegerType: "integer", LongType: "bigint",
-    FloatType: "real", DoubleType: "double precision", DateType: "date", TimestampType: "timestamp with time zone", TimeType: "time without time zone",
+    FloatType: "real", DoubleType: "double precision", DateType: "date", TimestampType: "timestamp with time zone",
     TimestampNTZType: "timestamp without time zone", NullType: "text", StructType: "jsonb", MapType: "jsonb", VariantType: "jsonb",
 }
 _WIDER = {

@@ -17,7 +17,10 @@ from ...spec import JdbcSink, read_connection
 DRIVER = "org.postgresql.Driver"
 _PREFIX = "jdbc:postgresql:"
 _OURS = {"ApplicationName": "sluice", "reWriteBatchedInserts": "true", "tcpKeepAlive": "true"}
-_LOCK_TIMEOUT = "5min"
+_SETTINGS = """
+SELECT set_config(name, wanted, false) FROM pg_settings JOIN (VALUES ('TimeZone', 'UTC'), ('lock_timeout', '5min'), ('idle_session_timeout', '0'),
+  ('tcp_keepalives_idle', '60'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '6')) AS ours (name, wanted) USING (name)"""
+"""While Spark fills a staging table the connection is idle, and holds the batch's lock: it must last, and end soon after its machine did."""
 _MAY_PASS = ("08", "40", "53", "57", "58", "55P03")
 """SQLStates, or their classes: the connection, a conflict of transactions, resources, an operator's doing, the system below, a lock not had in time."""
 _DO = {
@@ -102,7 +105,7 @@ class Database:
                 statement.setString(place, str(value))
             yield statement
         finally:
-            with suppress(Py4JError):
+            with suppress(Py4JError, ConnectionError):
                 statement.close()
 
     @contextmanager
@@ -115,13 +118,13 @@ class Database:
             with sql_errors():
                 self._connection.commit()
         finally:
-            with suppress(Py4JError):  # after a commit there is nothing to roll back; on a broken connection the server does it
+            with suppress(Py4JError, ConnectionError):  # after a commit there is nothing to roll back; on a broken connection the server does it
                 self._connection.rollback()
                 self._connection.setAutoCommit(True)
 
     def close(self) -> None:
         """End the connection, and with it its locks."""
-        with suppress(Py4JError):
+        with suppress(Py4JError, ConnectionError):
             self._connection.close()
 
 
@@ -135,9 +138,7 @@ def open_database(spark: SparkSession, sink: JdbcSink) -> Iterator[Database]:
     database = None
     try:
         database = Database(_connect(spark, address))
-        database.run("SELECT set_config('lock_timeout', ?, false), set_config('TimeZone', 'UTC', false)", _LOCK_TIMEOUT)
-        # While Spark writes to the staging table this connection is idle, and holds the batch's lock.
-        database.run("SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'")
+        database.run(_SETTINGS)
         yield database
     except SqlError as error:
         raise error.explain(f"table {sink.table} at {address.url.removeprefix(_PREFIX).lstrip('/')}") from None
