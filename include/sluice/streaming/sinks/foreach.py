@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, Row
 from ...errors import SluiceError, SpecError, TransientError
 from ...spec import ForeachBatchSink, ForeachSink
 from ..columns import col
-from ..jvm import JVM_GONE
 from ..user_code import load_code
 from .delivery import Delivery
 from .failure import SPARK_FAILED, explain_delivery
@@ -56,6 +55,19 @@ def load_batch_function(sink: ForeachBatchSink, folder: Path) -> Callable[[DataF
     return function
 
 
+def prepare(sink: ForeachSink | ForeachBatchSink, folder: Path) -> None:
+    """Raise SpecError for code that cannot be loaded from the folder of the pipeline's YAML, or that is not of the shape Sluice calls."""
+    if isinstance(sink, ForeachSink):
+        load_writer(sink, folder)
+    else:
+        load_batch_function(sink, folder)
+
+
+def deliver(rows: DataFrame, sink: ForeachSink | ForeachBatchSink, delivery: Delivery) -> int:
+    """Hand a batch to the user's code; returns how many rows it has. Raises what `deliver_rows` and `deliver_batch` raise."""
+    return deliver_rows(rows, sink, delivery) if isinstance(sink, ForeachSink) else deliver_batch(rows, sink, delivery)
+
+
 def deliver_rows(rows: DataFrame, sink: ForeachSink, delivery: Delivery) -> int:
     """Call the user's class for each partition of a batch, with the user's columns; returns how many rows the batch has, also of partitions it passed over.
 
@@ -81,7 +93,7 @@ def deliver_batch(rows: DataFrame, sink: ForeachBatchSink, delivery: Delivery) -
     rows = rows.select(*[col(c) for c in delivery.columns])
     try:
         function(rows, delivery.token)
-    except (SluiceError, *JVM_GONE):
+    except SluiceError:
         raise
     except Exception as error:  # the user's code may raise anything
         text = " ".join(str(error).split())[:400]

@@ -16,6 +16,11 @@ _views: WeakKeyDictionary[SparkSession, dict[str, dict[tuple[str, int], DataFram
 """Session -> view -> (key, batch) -> the rows of that batch, held in memory."""
 
 
+def deliver(rows: DataFrame, sink: ConsoleSink | MemorySink, delivery: Delivery) -> int:
+    """Print or remember a batch; returns how many rows it has. Raises TransientError when its rows cannot be read."""
+    return print_rows(rows, sink, delivery) if isinstance(sink, ConsoleSink) else remember_rows(rows, sink, delivery)
+
+
 def print_rows(rows: DataFrame, sink: ConsoleSink, delivery: Delivery) -> int:
     """Print the first rows of a batch as Spark shows them, hidden columns masked; returns how many rows the batch has. A batch that comes again is printed again."""
     try:
