@@ -6,7 +6,7 @@ from .files import create_file, replace_file
 from .kafka import KafkaCluster, KafkaSink, KafkaSource, KafkaStart, Security
 from .kafka_client import client_config, resolve_cluster, spark_options
 from .loader import find_pipelines, load_pipeline
-from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path
+from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path, resolve_path
 from .pipeline import Pipeline, Step, describe_limits, rule_columns
 from .quantities import format_duration
 from .records import Records
@@ -20,6 +20,6 @@ __all__ = [
     "ForeachBatchSink", "ForeachSink", "Interval", "JdbcSink", "KafkaCluster", "KafkaSink", "KafkaSource", "KafkaStart", "MemorySink", "Paths", "Pipeline",
     "RateSource", "Records", "RuleSpec", "RunRequest", "Security", "Sink", "SocketSource", "Source", "Step", "TableSource", "TableStart", "Trigger", "Window",
     "clean_run_id", "client_config", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration", "is_remote",
-    "lease_folder", "load_pipeline", "open_path", "read_connection", "replace_file", "resolve_cluster", "rule_columns", "spark_options",
+    "lease_folder", "load_pipeline", "open_path", "read_connection", "replace_file", "resolve_cluster", "resolve_path", "rule_columns", "spark_options",
     "trigger_kind",
 ]

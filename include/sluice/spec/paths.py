@@ -23,6 +23,13 @@ def open_path(path: str | os.PathLike) -> Path:
     return UPath(text.replace("s3a://", "s3://", 1))
 
 
+def resolve_path(path: str, root: str) -> str:
+    """A path as the user wrote it, below the root when it is relative; without a slash at its end."""
+    if not is_remote(path) and not os.path.isabs(open_path(path)):
+        path = f"{root}/{path}"
+    return path.rstrip("/") if is_remote(path) else os.path.abspath(open_path(path))
+
+
 def lease_folder(table: str) -> str:
     """Where the lease of a table lies: beside it, because a folder within belongs to Delta."""
     parent, _, name = table.rstrip("/").rpartition("/")

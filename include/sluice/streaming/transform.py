@@ -5,7 +5,6 @@ Anything else (joins, explode, aggregation, Python) may change the number of row
 counted and the malformed ones; it must carry the struct `_row` through, which holds where a row came from.
 """
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from ..errors import SpecError
 from .columns import DEFECT, ENTERED, FILTERED, PARSED, RAW, RESCUED, SOURCE, STAGE, col
+from .user_code import load_code
 
 _CARRIED = (RAW, DEFECT, RESCUED, SOURCE)
 ROW = "_row"
@@ -23,17 +23,7 @@ ROW = "_row"
 
 def load_function(folder: Path, reference: str) -> Callable[[DataFrame], DataFrame]:
     """`file.py:function` -> the function. Raises SpecError when either does not exist."""
-    file, _, name = reference.partition(":")
-    path = folder / file
-    if not path.is_file():
-        raise SpecError("no such file", where=f"transform {reference}", value=str(path), do="The path is relative to the pipeline's YAML")
-    module_spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(module_spec)
-    try:
-        module_spec.loader.exec_module(module)
-        return getattr(module, name)
-    except Exception as error:
-        raise SpecError(f"cannot load the function: {error}", where=f"transform {reference}", do="Write `file.py:function`") from error
+    return load_code(folder, reference, f"transform {reference}")
 
 
 def read_sql(folder: Path, reference: str) -> str:

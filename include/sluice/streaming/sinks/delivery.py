@@ -16,6 +16,8 @@ class Delivery:
     """Of the pipeline's YAML."""
     root: str
     """Folder or URI below which relative paths lie."""
+    hidden: frozenset[str] = frozenset()
+    """Columns whose values are never shown."""
 
     @property
     def token(self) -> str:
