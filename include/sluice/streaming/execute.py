@@ -16,6 +16,7 @@ from ..report import BatchReport, Counts, StepReport, add_histograms, merge_rang
 from ..spec import Paths, Pipeline, RunRequest, Step
 from .batch import process_batch
 from .drain import OutOfTime, UnplannedFiles, UnreadableFile, drain
+from .sinks import describe_sink
 from .sources import Intake, choose_intake
 from .step import build_step, count_dropped_by_state
 from .step_run import StepRun
@@ -61,11 +62,12 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
     checkpoint = Checkpoint(context.paths.checkpoint(step.name, context.request.backfill) + "/spark")
     report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
     intake = choose_intake(context.pipeline, step, context.paths, context.request, checkpoint, chosen)
-    report.target = locate_target(context.spark, step, context.paths)
+    target = locate_target(context.spark, step, context.paths)
+    report.target = target or ", ".join(describe_sink(sink) for sink in step.sinks)
     run = None
     while True:
         began = time.monotonic()
-        stream, run = _build(context, step, report, intake, run)
+        stream, run = _build(context, step, report, intake, target, run)
         _carry_over(run, context.paths, checkpoint)
         _add_time(report, "prepare", began)
         began = time.monotonic()
@@ -83,12 +85,12 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             _close(run, report)
 
 
-def _build(context: RunContext, step: Step, report: StepReport, intake: Intake, earlier: StepRun | None) -> tuple:
+def _build(context: RunContext, step: Step, report: StepReport, intake: Intake, target: str, earlier: StepRun | None) -> tuple:
     """The stream and its bookkeeping; a second try within the run goes on with what the first one counted."""
-    with context.take_turn(report.target or report.quarantine):  # it may create the tables
-        stream, run = build_step(context.spark, context.pipeline, step, context.paths, context.request, intake, report.target)
+    with context.take_turn(target or report.quarantine):  # it may create the tables
+        stream, run = build_step(context.spark, context.pipeline, step, context.paths, context.request, intake, target)
     report.warnings += [w for w in intake.warnings if w not in report.warnings]
-    run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, run.target or report.quarantine)
+    run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, target or report.quarantine)
     run.count_dropped = partial(count_dropped_by_state, context.spark)
     if earlier is not None:
         run.finished, run.run_ids = earlier.finished, earlier.run_ids

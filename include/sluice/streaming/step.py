@@ -6,6 +6,7 @@ from pyspark.sql.types import DataType, DoubleType, StringType, StructField, Str
 
 from ..backlog import Checkpoint
 from ..checkpoint import open_manifest
+from ..errors import SpecError
 from ..quality.expectations import check_expectations
 from ..quality.rules import compile_rules
 from ..report import Counts
@@ -13,6 +14,7 @@ from ..spec import SYSTEM_COLUMNS, Paths, Pipeline, RunRequest, Step
 from . import quarantine
 from .classify import judge, key_columns, mark_time, require_columns
 from .columns import DEFECT, ENTERED, FILTERED, RESCUED, SOURCE, STAGE, TIME, col
+from .sinks import describe_sink, prepare_sinks
 from .sources import Intake
 from .step_run import StepRun
 from .survey import is_good
@@ -27,6 +29,7 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
     for sink in step.sinks:
         require_columns([*getattr(sink, "partition_by", []), *getattr(sink, "cluster_by", [])], business, f"{step.name}: sink")
     require_columns([term.split()[0] for term in step.dedup.order_by] if step.dedup else [], business, f"{step.name}: dedup.order_by")
+    _refuse_sending_twice(step, request)
     rules, table_rules = compile_rules(step.rules, {f.name: f.dataType for f in business.fields})
     if table_rules:
         check_expectations(table_rules)
@@ -41,10 +44,11 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
         frame = judge(frame, step, business, rules)
         frame = frame.where(is_good()).dropDuplicatesWithinWatermark(keys).unionByName(frame.where(~is_good()))
     checkpoint = paths.checkpoint(step.name, request.backfill)
-    run = StepRun(step, paths, intake, target, [request.run_id], open_manifest(checkpoint).generation, checkpoint, business, keys, rules, table_rules, set(pipeline.pii),
+    run = StepRun(step, paths, intake, target, pipeline.folder, [request.run_id], open_manifest(checkpoint).generation, checkpoint, business, keys, rules, table_rules, set(pipeline.pii),
                   late="merge" if step.dedup is None or request.window is not None else step.dedup.late, open_batch=Checkpoint(f"{checkpoint}/spark").open_batch,
                   replace_where=_replace_where(step, request))
-    _ensure_tables(spark, run, frame.schema[SOURCE].dataType)
+    columns = _ensure_tables(spark, run, frame.schema[SOURCE].dataType)
+    prepare_sinks(spark, pipeline, step, columns, business.names)
     return frame, run
 
 
@@ -63,7 +67,15 @@ def _only_window(frame: DataFrame, step: Step, request: RunRequest) -> DataFrame
     return frame.withColumn(STAGE, F.when((F.col(STAGE) == ENTERED) & ~inside, F.lit(FILTERED)).otherwise(F.col(STAGE)))
 
 
-def _ensure_tables(spark: SparkSession, run: StepRun, source_type: DataType) -> None:
+def _refuse_sending_twice(step: Step, request: RunRequest) -> None:
+    """Raise SpecError for a replaced range whose rows a further sink would get once more."""
+    twice = [describe_sink(sink) for sink in step.further_sinks if getattr(sink, "mode", "") != "upsert"]
+    if twice and request.window is not None and request.write == "replace":
+        raise SpecError("replacing a range would send its rows again", where=f"{step.name}: sink", value=", ".join(twice), do="Backfill with `--write merge`: only rows that are missing are sent")
+
+
+def _ensure_tables(spark: SparkSession, run: StepRun, source_type: DataType) -> StructType:
+    """Make the tables that are absent; returns the columns of the target, which are those that every sink gets."""
     rescued = [StructField(RESCUED, StringType())] if run.step.keeps_rescued else []
     system = [StructField(SOURCE, source_type) if n == SOURCE else quarantine.SCHEMA[n] for n in SYSTEM_COLUMNS]
     columns = StructType([*run.business.fields, *rescued, *system])
@@ -76,6 +88,7 @@ def _ensure_tables(spark: SparkSession, run: StepRun, source_type: DataType) -> 
     if run.late == "keep":
         late = StructType([*columns.fields, StructField("_late_by_seconds", DoubleType())])
         ensure_table(spark, run.paths.late(run.step.name), late)
+    return columns
 
 
 def count_dropped_by_state(spark: SparkSession, counts: Counts) -> None:

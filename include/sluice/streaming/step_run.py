@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -31,6 +32,8 @@ class StepRun:
     intake: Intake
     target: str
     """Where the target lies; empty for a step without one."""
+    folder: Path
+    """Of the pipeline's YAML."""
     run_ids: list[str]
     """This run, then the runs whose unfinished batch it completed."""
     generation: str
