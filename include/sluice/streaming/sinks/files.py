@@ -11,12 +11,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from ...errors import SpecError
-from ...spec import FilesSink, resolve_path
+from ...spec import FilesSink, is_remote, resolve_path
 from ..columns import col, quote
 from .delivery import Delivery
 from .failure import SPARK_FAILED, explain_delivery
 from .file_store import FileStore
-from .publication import Publisher
+from .publication import Publisher, ledger_folder
 
 ROWS_OF_ONE_FILE = 250_000
 """Rows up to which a batch is written by one task: thousands of small batches must not make a file for each core and partition."""
@@ -24,6 +24,8 @@ ROWS_OF_ONE_FILE = 250_000
 
 def prepare(columns: StructType, sink: FilesSink, where: str) -> None:
     """Raise SpecError for a sink that cannot take these columns. `where`: the sink's place in the pipeline."""
+    if is_remote(sink.path):
+        ledger_folder(resolve_path(sink.path, ""), "")
     for name in sink.partition_by:
         if name not in columns.names:
             raise SpecError(f"no column {name!r} after parse and transform", where=f"{where}.partition_by", do=f"There are: {', '.join(columns.names)}")

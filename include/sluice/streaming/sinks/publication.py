@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from uuid import uuid4
 
+from ...errors import SpecError
 from ...spec import is_remote
 from .file_store import FileStore
 
@@ -23,14 +24,16 @@ _PLAN, _DONE = "plan", "done"
 def ledger_folder(folder: str, key: str) -> str:
     """Where the plans of one key lie: beside the folder, because patterns like `**/*.parquet` enter every folder below it (DuckDB's also hidden ones).
 
-    Within it where there is no beside: a bucket's root, or a mount point, which nothing can be renamed into from outside.
+    A mount point has no beside that files could be renamed from: there it lies within. Raises SpecError for a bucket without a folder: Spark itself reads
+    hidden folders of a bucket's root.
     """
     name = sha256(key.encode()).hexdigest()[:12]
-    start = folder.find("://") + 3 if is_remote(folder) else 0
-    parent, _, last = folder[start:].rpartition("/")
-    if not parent or (not is_remote(folder) and os.path.ismount(folder)):
+    if not is_remote(folder) and os.path.ismount(folder):
         return f"{folder}/_batches/{name}"
-    return f"{folder[:start]}{parent}/_batches/{last}/{name}"
+    parent, _, last = folder.rpartition("/")
+    if is_remote(folder) and folder.count("/") < 3:
+        raise SpecError("files cannot be published in the root of a store", where=folder, do="Name a folder below it")
+    return f"{parent}/_batches/{last}/{name}"
 
 
 @dataclass(frozen=True)
