@@ -1,7 +1,8 @@
 """What a pipeline is."""
 
+from .buckets import in_bucket, s3_client, split_uri, store_errors
 from .dedup import Dedup, EventTime, RuleSpec
-from .files import create_file, replace_file
+from .files import create_file, remove_tree, replace_file
 from .loader import find_pipelines, load_pipeline
 from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path
 from .pipeline import Pipeline, Step, describe_limits, rule_columns
@@ -12,5 +13,6 @@ from .source import SYSTEM_COLUMNS, FileSource
 
 __all__ = [
     "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Dedup", "DeltaSink", "EventTime", "FileSource", "Paths", "Pipeline", "RuleSpec", "RunRequest", "Step",
-    "Window", "clean_run_id", "create_file", "describe_limits", "find_pipelines", "format_duration", "is_remote", "lease_folder", "load_pipeline", "open_path", "replace_file", "rule_columns",
+    "Window", "clean_run_id", "create_file", "describe_limits", "find_pipelines", "format_duration", "in_bucket", "is_remote", "lease_folder", "load_pipeline",
+    "open_path", "remove_tree", "replace_file", "rule_columns", "s3_client", "split_uri", "store_errors",
 ]

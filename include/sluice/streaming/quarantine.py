@@ -1,6 +1,7 @@
 """Refused rows: kept as they came, with every reason, once each."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -8,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from ..backlog import is_hidden
-from ..spec import is_remote
+from ..spec import is_remote, open_path
 from .columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
 from .headers import why_unpackable
 from .layouts import EMBEDDED
@@ -28,7 +29,10 @@ def unreadable_among(run: StepRun, paths: list[str]) -> dict[str, str]:
     if run.step.source.format not in EMBEDDED:
         found |= {path: why for path in paths if path not in found and not is_hidden(path.rsplit("/", 1)[-1]) and (why := why_unpackable(path))}
     # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
-    gone = [p for p in paths if not is_remote(p) and p not in found and not is_hidden(p.rsplit("/", 1)[-1]) and not os.path.exists(p)]
+    named = [path for path in paths if path not in found and not is_hidden(path.rsplit("/", 1)[-1])]
+    with ThreadPoolExecutor(16) as pool:
+        there = list(pool.map(lambda path: open_path(path).exists() if is_remote(path) else os.path.exists(path), named))
+    gone = [path for path, exists in zip(named, there, strict=True) if not exists]
     return found | dict.fromkeys(gone, "the file was deleted between listing and reading")
 
 

@@ -5,7 +5,8 @@ import re
 
 from ..setup.cache import class_archive_path
 from ..setup.jars import jar_paths
-from ..spec import Pipeline
+from ..spec import Paths, Pipeline, in_bucket
+from ..spec.buckets import find_endpoint
 
 SMALL_BACKLOG = 256 * 10**6
 """Bytes below which compiling for speed costs more than it gives (C1 alone; measured, see the README's figures)."""
@@ -36,6 +37,41 @@ _FIXED = {
 }
 
 
+_S3 = {
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    # The chain that boto3 walks as well: environment, web identity, profile, container, instance. Hadoop's own chain knows no profile.
+    "spark.hadoop.fs.s3a.aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+    # A store that answers 503 for minutes must end the run as transient. Hadoop's own limits are 20 tries with doubling pauses, which is hours;
+    # these are about a minute for a call that is refused, and two for one that gets no answer.
+    "spark.hadoop.fs.s3a.attempts.maximum": "3",
+    "spark.hadoop.fs.s3a.retry.limit": "4",
+    "spark.hadoop.fs.s3a.retry.interval": "500ms",
+    "spark.hadoop.fs.s3a.retry.throttle.limit": "6",
+    "spark.hadoop.fs.s3a.retry.throttle.interval": "500ms",
+    "spark.hadoop.fs.s3a.connection.establish.timeout": "15s",
+    "spark.hadoop.fs.s3a.connection.timeout": "30s",
+}
+_ON_S3 = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+
+
+def _s3_settings(checkpoints: bool) -> dict[str, str]:
+    """Settings for `s3a://`: the store, region and credentials that boto3 finds. `checkpoints`: they lie there too, where a rename is a copy that can be cut in two."""
+    endpoint, region = find_endpoint()
+    settings = dict(_S3)
+    if endpoint:
+        settings |= {"spark.hadoop.fs.s3a.endpoint": endpoint, "spark.hadoop.fs.s3a.path.style.access": str(".amazonaws.com" not in endpoint).lower()}
+    if endpoint or region:
+        settings["spark.hadoop.fs.s3a.endpoint.region"] = region or "us-east-1"
+    if checkpoints:
+        settings["spark.sql.streaming.checkpointFileManagerClass"] = _ON_S3
+    return settings
+
+
+def _uses_s3(pipeline: Pipeline, root: str) -> bool:
+    places = [root, *(place for step in pipeline.steps for place in (step.source.path, step.sink.table or ""))]
+    return any(in_bucket(place) for place in places)
+
+
 def _java_options(small: bool) -> str:
     """JVM flags: serial collection always (two cores), C1 alone for a small backlog, and the class archive where set-up made one."""
     archive = class_archive_path()
@@ -54,14 +90,17 @@ def partitions_for(master: str) -> int:
     return max(1, min(16, cores if match[1] == "*" else int(match[1] or 1)))
 
 
-def spark_settings(pipeline: Pipeline, backlog_bytes: int | None, jar_sets: tuple[str, ...] = ("core",), master: str | None = None) -> dict[str, str]:
+def spark_settings(pipeline: Pipeline, backlog_bytes: int | None, jar_sets: tuple[str, ...] = ("core",), master: str | None = None,
+                   root: str | None = None) -> dict[str, str]:
     """Every Spark setting of a run, the pipeline's own `spark:` entries last.
 
     Args: backlog_bytes: bytes waiting, None when unknown (then the settings of a large backlog). master: wins over the pipeline's.
-    Raises PreflightError when a jar of a set is missing.
+    root: where tables and checkpoints lie, by default where `Paths.under` says. Raises PreflightError when a jar of a set is missing.
     """
-    master = master or pipeline.master
-    sets = tuple(dict.fromkeys((*jar_sets, *(("avro",) if any(s.source.format == "avro" for s in pipeline.steps) else ()))))
+    master, root = master or pipeline.master, Paths.under(root, pipeline.name).root
+    s3 = _uses_s3(pipeline, root)
+    more = (("avro",) if any(s.source.format == "avro" for s in pipeline.steps) else ()) + (("s3",) if s3 else ())
+    sets = tuple(dict.fromkeys((*jar_sets, *more)))
     jars = [str(p) for p in jar_paths(*sets)]
     small = backlog_bytes is not None and backlog_bytes < SMALL_BACKLOG
     partitions = str(partitions_for(master))
@@ -74,6 +113,7 @@ def spark_settings(pipeline: Pipeline, backlog_bytes: int | None, jar_sets: tupl
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.driver.extraJavaOptions": _java_options(small),
         **_FIXED,
+        **(_s3_settings(in_bucket(root)) if s3 else {}),
     }
     if not master.startswith("local"):
         settings["spark.jars"] = ",".join(jars)  # executors elsewhere get the jars from the driver
