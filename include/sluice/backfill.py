@@ -28,8 +28,8 @@ def _any_of(names: list[str]) -> str:
 
 def _any_folder(folders: list[str]) -> str:
     """A glob for some folders of one store: its scheme and bucket come before the glob, because Hadoop reads them first."""
-    store = "/".join(folders[0].split("/", 3)[:3]) if is_remote(folders[0]) else ""
-    return store + _any_of([folder.removeprefix(store) or "/" for folder in folders])
+    store = "/".join([*folders[0].split("/", 3)[:3], ""]) if is_remote(folders[0]) else ""
+    return store + _any_of([f"{folder}/".removeprefix(store).rstrip("/") for folder in folders])
 
 
 def select_range(source: FileSource, window: Window) -> Range:

@@ -113,15 +113,15 @@ class BucketFileSystem(AbstractFileSystem):
         if mode != "rb":
             raise NotImplementedError("an object is written whole: use replace_file")
         head, size, etag = self._get(path, Range=f"bytes=0-{_HEAD - 1}")
-        return io.BytesIO(head) if len(head) == size else _ObjectReader(self, path, size, etag)
+        return io.BytesIO(head) if len(head) == size else _ObjectReader(self, path, head, size, etag)
 
 
 class _ObjectReader(AbstractBufferedFile):
     """Reads ranges of one version of an object, so that the header of a large file costs a quarter of a megabyte."""
 
-    def __init__(self, fs: BucketFileSystem, path: str, size: int, etag: str) -> None:
+    def __init__(self, fs: BucketFileSystem, path: str, head: bytes, size: int, etag: str) -> None:
         super().__init__(fs, path, "rb", _HEAD, cache_type="readahead", size=size)
-        self.etag = etag
+        self.etag, self.cache.cache, self.cache.end = etag, head, len(head)
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         return self.fs._get(self.path, Range=f"bytes={start}-{end - 1}", IfMatch=self.etag)[0]

@@ -40,10 +40,10 @@ def _client(pid: int, environment: tuple) -> "BaseClient":
 
 
 def _config(**more: object) -> object:
-    """A store that refuses is given up after about ten seconds, one that is silent after 75; boto3's own limit is five minutes."""
+    """A store that refuses is given up after a few seconds, one that is silent after a minute; boto3's own limit is five minutes."""
     from botocore.config import Config
 
-    return Config(connect_timeout=5, read_timeout=15, retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32, **more)
+    return Config(connect_timeout=5, read_timeout=15, retries={"mode": "standard", "total_max_attempts": 4}, max_pool_connections=32, **more)
 
 
 def find_endpoint() -> tuple[str | None, str | None]:
@@ -63,7 +63,7 @@ def store_errors(uri: str) -> Iterator[None]:
     Raises FileNotFoundError for an absent key, SourceError for an absent bucket, TerminalError where access is refused, TransientError for all else:
     never another OSError, which readers take for a broken file.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
     try:
         yield
@@ -76,5 +76,7 @@ def store_errors(uri: str) -> Iterator[None]:
         if code in _REFUSED:
             raise TerminalError(f"the store refused access: {code}", where=uri, do="Give the run's credentials the right to list, read, write and delete there") from None
         raise TransientError(f"the store failed: {error}", where=uri, do="Run again") from error
+    except ParamValidationError as error:
+        raise SourceError("not the address of an object or a folder in a bucket", where=uri, value=str(error).partition("\n")[2][:120], do="Write s3a://bucket/folder") from None
     except (BotoCoreError, OSError) as error:
         raise TransientError(f"the store could not be reached: {error}", where=uri, do="Run again; $AWS_ENDPOINT_URL and the credentials must be those of this store") from error

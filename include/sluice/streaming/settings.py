@@ -101,7 +101,8 @@ def spark_settings(pipeline: Pipeline, backlog_bytes: int | None, jar_sets: tupl
     s3 = _uses_s3(pipeline, root)
     more = (("avro",) if any(s.source.format == "avro" for s in pipeline.steps) else ()) + (("s3",) if s3 else ())
     sets = tuple(dict.fromkeys((*jar_sets, *more)))
-    jars = [str(p) for p in jar_paths(*sets)]
+    core, jars = ([str(p) for p in jar_paths(*names)] for names in (("core",), sets))
+    local = master.startswith("local")
     small = backlog_bytes is not None and backlog_bytes < SMALL_BACKLOG
     partitions = str(partitions_for(master))
     settings = {
@@ -110,11 +111,14 @@ def spark_settings(pipeline: Pipeline, backlog_bytes: int | None, jar_sets: tupl
         "spark.sql.shuffle.partitions": partitions,
         # Delta rebuilds a snapshot in 50 tasks unless told otherwise: most of a short run on a small table.
         "spark.databricks.delta.snapshotPartitions": partitions,
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.driver.extraClassPath": os.pathsep.join(core if local else jars),
         "spark.driver.extraJavaOptions": _java_options(small),
         **_FIXED,
         **(_s3_settings(in_bucket(root)) if s3 else {}),
     }
-    if not master.startswith("local"):
+    if not local:
         settings["spark.jars"] = ",".join(jars)  # executors elsewhere get the jars from the driver
+    elif more_jars := [jar for jar in jars if jar not in core]:
+        # On the class path itself they would make the class archive of no use; `local:` reads them where they lie, instead of copying 686 MB of S3 client.
+        settings["spark.jars"] = ",".join(f"local:{jar}" for jar in more_jars)
     return {**settings, **pipeline.spark}
