@@ -4,7 +4,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -57,9 +57,19 @@ def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]
         listed = (LandedFile(*one) for one in walk_bucket(root, after))
     else:
         listed = _walk_remote(root) if is_remote(root) else _walk_local(root)
-    patterns = [compile_glob(p) for p in expand_braces(source.pattern)]
-    found = {f.path: f for f in listed if not is_hidden(f.name) and any(p.fullmatch(f.name) for p in patterns)}
+    wanted = _compile_pattern(source)
+    found = {f.path: f for f in listed if wanted(f.name)}
     return sorted(found.values(), key=lambda f: (f.modified, f.path))
+
+
+def is_wanted(source: FileSource, name: str) -> bool:
+    """True for a file name the source reads: not hidden, and of its pattern."""
+    return _compile_pattern(source)(name)
+
+
+def _compile_pattern(source: FileSource) -> Callable[[str], bool]:
+    patterns = [compile_glob(p) for p in expand_braces(source.pattern)]
+    return lambda name: not is_hidden(name) and any(p.fullmatch(name) for p in patterns)
 
 
 def _walk_local(root: str) -> Iterator[LandedFile]:

@@ -1,6 +1,6 @@
 """What a pipeline is."""
 
-from .buckets import in_bucket, s3_client, split_uri, store_errors
+from .buckets import aws_client, in_bucket, s3_client, split_uri, store_errors
 from .dedup import Dedup, EventTime, RuleSpec
 from .files import create_file, remove_tree, replace_file
 from .loader import find_pipelines, load_pipeline
@@ -13,6 +13,6 @@ from .source import SYSTEM_COLUMNS, FileSource
 
 __all__ = [
     "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Dedup", "DeltaSink", "EventTime", "FileSource", "Paths", "Pipeline", "RuleSpec", "RunRequest", "Step",
-    "Window", "clean_run_id", "create_file", "describe_limits", "find_pipelines", "format_duration", "in_bucket", "is_remote", "lease_folder", "load_pipeline",
+    "Window", "aws_client", "clean_run_id", "create_file", "describe_limits", "find_pipelines", "format_duration", "in_bucket", "is_remote", "lease_folder", "load_pipeline",
     "open_path", "remove_tree", "replace_file", "rule_columns", "s3_client", "split_uri", "store_errors",
 ]

@@ -26,17 +26,22 @@ def split_uri(uri: str) -> tuple[str, str]:
     return bucket, key
 
 
+def aws_client(service: str) -> "BaseClient":
+    """boto3's client: endpoint, region and credentials as boto3 finds them; one a process, made anew when the environment says something else."""
+    return _client(service, os.getpid(), tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))))
+
+
 def s3_client() -> "BaseClient":
-    """boto3's S3 client: endpoint, region and credentials as boto3 finds them; one a process, made anew when the environment says something else."""
-    return _client(os.getpid(), tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))))
+    """The client for S3."""
+    return aws_client("s3")
 
 
 @cache
-def _client(pid: int, environment: tuple) -> "BaseClient":
+def _client(service: str, pid: int, environment: tuple) -> "BaseClient":
     """pid: a forked process must not share its parent's connections."""
     import boto3
 
-    return boto3.session.Session().client("s3", config=_config())
+    return boto3.session.Session().client(service, config=_config())
 
 
 def _config(**more: object) -> object:
