@@ -10,20 +10,24 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from pyarrow import parquet
+from pyspark.errors import PySparkException
 from sluice.checkpoint import hold_lease
-from sluice.errors import ExitCode
+from sluice.errors import ExitCode, SourceError, TransientError
 from sluice.report import list_reports
 from sluice.setup.jars import fetch_jars
 from sluice.spec import Paths
+from sluice.streaming.drain import UnreadableFile, explain
 
 from tests.s3_server import S3Server
 
 YAML = """
-name: {name}
-spark: {{spark.master: "local[2]"}}
+name: shop
+master: local[2]
+spark: {{spark.hadoop.fs.s3a.retry.throttle.limit: 2}}   # the product's own limit makes an outage cost a minute more, and nothing else
 steps:
   - name: orders
     source: {{path: {landing}, format: csv, schema: {{id: string, at: timestamp, amount: double}}}}
@@ -38,13 +42,12 @@ class Shop:
     """A pipeline of which everything lies in one bucket."""
 
     s3: S3Server
-    name: str
     spec: Path
     bucket: str
 
     @property
     def paths(self) -> Paths:
-        return Paths.under(f"{self.bucket}/root", self.name)
+        return Paths.under(f"{self.bucket}/root", "shop")
 
     def land(self, file: str, ids: range) -> None:
         """Land one file; every tenth order has a negative amount."""
@@ -80,13 +83,11 @@ def orders(ids: range, *, negative: bool) -> Counter:
 
 
 @pytest.fixture
-def shop(request, s3, tmp_path):
+def shop(s3, tmp_path):
     fetch_jars("s3")
-    name = request.node.name.rsplit("_", 1)[-1]
-    bucket = s3.create_bucket(f"bucket-{name}")
-    spec = tmp_path / f"{name}.yaml"
-    spec.write_text(YAML.format(name=name, landing=f"{bucket}/landing"))
-    return Shop(s3, name, spec, bucket)
+    bucket, spec = s3.create_bucket(f"shop-{uuid4().hex[:12]}"), tmp_path / "shop.yaml"
+    spec.write_text(YAML.format(landing=f"{bucket}/landing"))
+    return Shop(s3, spec, bucket)
 
 
 def test_a_pipeline_of_which_everything_lies_on_s3(shop):
@@ -116,7 +117,7 @@ def test_a_pipeline_of_which_everything_lies_on_s3(shop):
     assert any(uri.endswith("/spark/commits/1") for uri in shop.s3.addresses(shop.paths.checkpoint("orders")))
 
 
-def test_an_outage_in_the_middle_of_a_run_is_an_outage(shop):
+def test_a_store_that_refuses_everything_in_the_middle_of_a_run_loses_and_doubles_nothing(shop):
     """Everything is refused from the moment on in which Spark notes that the batch is done: its rows are in the tables, and nothing says so but their commits."""
     shop.land("a.csv", range(100))
     with shop.s3.outage(lambda method, path: method == "PUT" and "/spark/commits/0" in path) as begun:
@@ -129,3 +130,19 @@ def test_an_outage_in_the_middle_of_a_run_is_an_outage(shop):
     assert shop.ids() == orders(range(150), negative=False) and shop.refused() == orders(range(150), negative=True)
     [report] = [one for one in list_reports(shop.paths.reports()) if one.status == "done"]
     assert report.counts.read == report.counts.written + report.counts.quarantined + report.counts.duplicate == 200
+
+
+FAILED_READ = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file s3a://lake/landing/a.csv.  SQLSTATE: KD001\n"
+
+
+@pytest.mark.parametrize(("cause", "verdict"), [
+    ("java.io.IOException: Server error accessing s3a://lake/landing/a.csv\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Please reduce your "
+     "request rate. (Service: S3, Status Code: 503, Request ID: null) (SDK Attempt Count: 4)", TransientError),
+    ("org.apache.hadoop.fs.s3a.AWSClientIOException: read on s3a://lake/landing/a.csv: software.amazon.awssdk.core.exception.SdkClientException: Data read has a "
+     "different length than the expected", TransientError),
+    ("java.nio.file.AccessDeniedException: s3a://lake/landing/a.csv: getFileStatus on s3a://lake/landing/a.csv", SourceError),
+    ("java.io.FileNotFoundException: No such file or directory: s3a://lake/landing/a.csv", UnreadableFile),
+    ("java.util.zip.ZipException: invalid stored block lengths", UnreadableFile),
+])
+def test_a_file_is_given_up_for_what_it_is_and_never_for_what_its_store_does(cause, verdict):
+    assert type(explain(PySparkException(f"{FAILED_READ}Caused by: {cause}"))) is verdict

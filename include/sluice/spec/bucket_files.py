@@ -24,7 +24,7 @@ class BucketFileSystem(AbstractFileSystem):
         """Size, type and `LastModified` (UTC). Raises FileNotFoundError."""
         path = self._strip_protocol(path)
         bucket, key = split_uri(path)
-        with store_errors(path):
+        with store_errors(f"s3a://{path}"):
             if key:
                 try:
                     found = s3_client().head_object(Bucket=bucket, Key=key)
@@ -32,8 +32,7 @@ class BucketFileSystem(AbstractFileSystem):
                 except s3_client().exceptions.ClientError as error:
                     if error.response["Error"]["Code"] not in ("404", "NoSuchKey"):
                         raise
-            below = s3_client().list_objects_v2(Bucket=bucket, Prefix=f"{key}/" if key else "", MaxKeys=1)
-        if key and not below.get("KeyCount"):
+        if not self._has_below(path):
             raise FileNotFoundError(f"no such object: s3a://{path}")
         return {"name": path, "size": 0, "type": "directory"}
 
@@ -49,7 +48,13 @@ class BucketFileSystem(AbstractFileSystem):
 
     def isdir(self, path: str) -> bool:
         """Whether objects lie below it; a store that cannot be asked raises."""
-        return self._type(path) == "directory"
+        return self._has_below(self._strip_protocol(path))
+
+    def _has_below(self, path: str) -> bool:
+        bucket, key = split_uri(path)
+        with store_errors(f"s3a://{path}"):
+            found = s3_client().list_objects_v2(Bucket=bucket, Prefix=f"{key}/" if key else "", MaxKeys=1)
+        return not key or bool(found.get("KeyCount"))
 
     def isfile(self, path: str) -> bool:
         """Whether it is an object; a store that cannot be asked raises."""
@@ -60,7 +65,7 @@ class BucketFileSystem(AbstractFileSystem):
         path = self._strip_protocol(path)
         bucket, key = split_uri(path)
         prefix, found, there = f"{key}/" if key else "", [], False
-        with store_errors(path):
+        with store_errors(f"s3a://{path}"):
             for page in s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
                 there = there or bool(page.get("KeyCount"))
                 found += [{"name": f"{bucket}/{folder['Prefix'].rstrip('/')}", "size": 0, "type": "directory"} for folder in page.get("CommonPrefixes", [])]

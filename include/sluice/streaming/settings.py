@@ -42,11 +42,11 @@ _S3 = {
     # The chain that boto3 walks as well: environment, web identity, profile, container, instance. Hadoop's own chain knows no profile.
     "spark.hadoop.fs.s3a.aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
     # A store that answers 503 for minutes must end the run as transient. Hadoop's own limits are 20 tries with doubling pauses, which is hours;
-    # these are about a minute for a call that is refused, and two for one that gets no answer.
+    # with these a call that is refused is given up after about a minute, and one that gets no answer after six.
     "spark.hadoop.fs.s3a.attempts.maximum": "3",
-    "spark.hadoop.fs.s3a.retry.limit": "4",
+    "spark.hadoop.fs.s3a.retry.limit": "2",
     "spark.hadoop.fs.s3a.retry.interval": "500ms",
-    "spark.hadoop.fs.s3a.retry.throttle.limit": "6",
+    "spark.hadoop.fs.s3a.retry.throttle.limit": "5",
     "spark.hadoop.fs.s3a.retry.throttle.interval": "500ms",
     "spark.hadoop.fs.s3a.connection.establish.timeout": "15s",
     "spark.hadoop.fs.s3a.connection.timeout": "30s",
