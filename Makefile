@@ -39,7 +39,7 @@ demo: $(READY) ## Land four days of orders and let Airflow drain them: four runs
 	@$(BIN)/python -m sluice.demo
 
 test: $(READY) $(BROWSER) ## Run every test, layer by layer
-	@$(BIN)/sluice jars fetch core avro kafka broker jdbc
+	@$(BIN)/sluice jars fetch core avro kafka broker jdbc s3
 	@$(BIN)/python tests/run.py
 
 ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables in ROOT

@@ -1,13 +1,12 @@
 """What a backfill reads: the landing files of a range, through a checkpoint of its own that goes when it is done."""
 
 import re
-import shutil
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from .backlog import LandedFile, files_in_window
 from .errors import SpecError
-from .spec import FileSource, Paths, Pipeline, RateSource, RunRequest, SocketSource, Step, Window, is_remote, open_path
+from .spec import FileSource, Paths, Pipeline, RateSource, RunRequest, SocketSource, Step, Window, is_remote, remove_tree
 
 _SPECIAL = re.compile(r"([\\{}\[\]*?,^])")
 
@@ -41,6 +40,12 @@ def _any_of(names: list[str]) -> str:
     return _escape(names[0]) if len(names) == 1 else "{" + ",".join(_escape(n) for n in names) + "}"
 
 
+def _any_folder(folders: list[str]) -> str:
+    """A glob for some folders of one store: its scheme and bucket come before the glob, because Hadoop reads them first."""
+    store = "/".join([*folders[0].split("/", 3)[:3], ""]) if is_remote(folders[0]) else ""
+    return store + _any_of([f"{folder}/".removeprefix(store).rstrip("/") for folder in folders])
+
+
 def select_range(step: Step, window: Window) -> Range:
     """What a backfill of this window reads. Raises SourceError when the landing folder is absent, SpecError for a source that cannot be read again."""
     source = step.source
@@ -54,14 +59,10 @@ def select_range(step: Step, window: Window) -> Range:
     files = files_in_window(source, window)
     folders = sorted({f.path.rsplit("/", 1)[0] for f in files})
     names = sorted({f.name for f in files})
-    return Range(files, _any_of(folders) if folders else "", _any_of(names) if names else "")
+    return Range(files, _any_folder(folders) if folders else "", _any_of(names) if names else "")
 
 
 def remove_checkpoint(paths: Paths, pipeline: Pipeline, request: RunRequest) -> None:
     """Remove the checkpoint of a finished backfill: repeating it reads everything again, and the table's keys keep it from doubling."""
     for step in pipeline.steps:
-        folder = paths.checkpoint(step.name, request.backfill)
-        if is_remote(folder):
-            open_path(folder).rmdir(recursive=True)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(paths.checkpoint(step.name, request.backfill))

@@ -91,7 +91,7 @@ def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: Ru
     from .streaming.settings import SMALL_BACKLOG, spark_settings
 
     began = time.monotonic()
-    settings = spark_settings(pipeline, waiting_bytes, master=request.master)
+    settings = spark_settings(pipeline, waiting_bytes, master=request.master, root=paths.root)
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
     spark = stack.enter_context(open_session(settings))

@@ -30,11 +30,17 @@ class SeenFile:
     log_id: int
 
 
-def _numbered(folder: Path) -> dict[int, Path]:
+def _files(folder: Path) -> list[Path]:
+    """What lies in a folder; nothing when it is absent, which a bucket says in its own way. In a bucket each question costs a request, so none is asked before."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _numbered(files: list[Path]) -> dict[int, Path]:
     """Batch id -> file, without Spark's hidden temporary and checksum files."""
-    if not folder.exists():
-        return {}
-    return {int(p.name): p for p in folder.iterdir() if p.name.isdigit()}
+    return {int(p.name): p for p in files if p.name.isdigit()}
 
 
 def _json_lines(path: Path) -> list[dict]:
@@ -55,12 +61,12 @@ class Checkpoint:
     @cached_property
     def offsets(self) -> dict[int, Path]:
         """Planned batches."""
-        return _numbered(self.folder / "offsets")
+        return _numbered(_files(self.folder / "offsets"))
 
     @cached_property
     def commits(self) -> dict[int, Path]:
         """Finished batches."""
-        return _numbered(self.folder / "commits")
+        return _numbered(_files(self.folder / "commits"))
 
     @property
     def newest_commit(self) -> int | None:
@@ -112,12 +118,11 @@ class Checkpoint:
     def seen_files(self) -> list[SeenFile]:
         """Every file the source has taken note of, read or about to be read."""
         folder = self.folder / "sources" / "0"
-        if not folder.exists():
-            return []
-        compacts = [int(p.name.removesuffix(".compact")) for p in folder.iterdir() if p.name.endswith(".compact") and p.name[0].isdigit()]
+        files = _files(folder)
+        compacts = [int(p.name.removesuffix(".compact")) for p in files if p.name.endswith(".compact") and p.name[0].isdigit()]
         base = max(compacts, default=-1)
         paths = [folder / f"{base}.compact"] if base >= 0 else []
-        paths += [p for n, p in sorted(_numbered(folder).items()) if n > base]
+        paths += [p for n, p in sorted(_numbered(files).items()) if n > base]
         return [SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"]) for path in paths for e in _json_lines(path)]
 
     def batch_files(self, batch: int) -> list[SeenFile]:

@@ -4,13 +4,14 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
 from ..errors import SourceError
-from ..spec import FileSource, Window, is_remote, open_path
+from ..spec import FileSource, Window, in_bucket, is_remote, open_path
+from .buckets import walk_bucket
 from .globs import compile_glob, expand_braces, expand_path, has_magic
 
 _SUFFIXES = (".tmp", "._COPYING_")
@@ -46,13 +47,29 @@ def source_root(source: FileSource) -> str:
     return source.path if is_remote(source.path) else os.path.abspath(open_path(source.path))
 
 
-def list_files(source: FileSource) -> list[LandedFile]:
-    """Every file the source would read, oldest first. Raises SourceError when the folder is absent or cannot be read."""
+def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]:
+    """Every file the source would read, oldest first.
+
+    Args: after: in a bucket, list only objects whose keys sort after this path. Raises SourceError when the folder is absent or cannot be read.
+    """
     root = source_root(source)
-    walk = _walk_remote if is_remote(root) else _walk_local
-    patterns = [compile_glob(p) for p in expand_braces(source.pattern)]
-    found = {f.path: f for f in walk(root) if not is_hidden(f.name) and any(p.fullmatch(f.name) for p in patterns)}
+    if in_bucket(root):
+        listed = (LandedFile(*one) for one in walk_bucket(root, after))
+    else:
+        listed = _walk_remote(root) if is_remote(root) else _walk_local(root)
+    wanted = _compile_pattern(source)
+    found = {f.path: f for f in listed if wanted(f.name)}
     return sorted(found.values(), key=lambda f: (f.modified, f.path))
+
+
+def is_wanted(source: FileSource, name: str) -> bool:
+    """True for a file name the source reads: not hidden, and of its pattern."""
+    return _compile_pattern(source)(name)
+
+
+def _compile_pattern(source: FileSource) -> Callable[[str], bool]:
+    patterns = [compile_glob(p) for p in expand_braces(source.pattern)]
+    return lambda name: not is_hidden(name) and any(p.fullmatch(name) for p in patterns)
 
 
 def _walk_local(root: str) -> Iterator[LandedFile]:

@@ -12,6 +12,12 @@ def has_magic(path: str) -> bool:
     return _MAGIC.search(path) is not None
 
 
+def literal_start(path: str) -> str:
+    """The part of a path before its first special character."""
+    match = _MAGIC.search(path)
+    return path[: match.start()] if match else path
+
+
 def expand_braces(pattern: str) -> list[str]:
     """`a{b,c}` -> `ab`, `ac`: a brace may hold slashes, so it is taken apart before the path is."""
     match = re.search(r"(?<!\\)\{((?:\\.|[^{}\\])*)\}", pattern)

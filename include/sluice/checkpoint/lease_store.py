@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from ..errors import TerminalError
-from ..spec import create_file, replace_file
+from ..spec import create_file, replace_file, s3_client, split_uri, store_errors
 from .holder import Holder
 
 _NAME = re.compile(r"(\d{10})\.json")
@@ -98,19 +98,19 @@ class FolderLeases:
 
 
 class BucketLeases:
-    """Claims in an S3 bucket, by conditional put (`If-None-Match: *`); credentials and endpoint as boto3 finds them. Silence is measured by the store's clock."""
+    """Claims in an S3 bucket, by conditional put (`If-None-Match: *`). Silence is measured by the store's clock."""
 
     def __init__(self, uri: str) -> None:
-        import boto3
-
-        self.bucket, _, prefix = uri.split("://", 1)[1].partition("/")
-        self.prefix, self.client = prefix.rstrip("/") + "/", boto3.client("s3")
+        self.uri = uri.rstrip("/")
+        self.bucket, prefix = split_uri(self.uri)
+        self.prefix = f"{prefix}/"
 
     def _key(self, number: int) -> str:
         return f"{self.prefix}{number:010d}.json"
 
     def _list(self) -> tuple[list[dict], str]:
-        pages = list(self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix))
+        with store_errors(self.uri):
+            pages = list(s3_client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix))
         found = [entry for page in pages for entry in page.get("Contents", []) if _NAME.fullmatch(entry["Key"].removeprefix(self.prefix))]
         return sorted(found, key=lambda entry: entry["Key"], reverse=True), pages[-1]["ResponseMetadata"]["HTTPHeaders"]["date"]
 
@@ -120,34 +120,43 @@ class BucketLeases:
 
         entries, date = self._list()
         for entry in entries:
-            with suppress(self.client.exceptions.NoSuchKey):
-                body = self.client.get_object(Bucket=self.bucket, Key=entry["Key"])
+            with suppress(FileNotFoundError), store_errors(self.uri):
+                found = s3_client().get_object(Bucket=self.bucket, Key=entry["Key"])
                 number = int(entry["Key"].removeprefix(self.prefix).removesuffix(".json"))
-                silent = (parsedate_to_datetime(date) - body["LastModified"]).total_seconds()
-                return Claim(number, _parse(body["Body"].read()), f"{body['LastModified'].isoformat()} {body['ETag']}", silent)
+                silent = (parsedate_to_datetime(date) - found["LastModified"]).total_seconds()
+                return Claim(number, _parse(found["Body"].read()), f"{found['LastModified'].isoformat()} {found['ETag']}", silent)
         return None
 
     def create(self, number: int, text: str) -> bool:
-        """Claim a number by conditional put; False when somebody has it. Raises botocore's ClientError for anything else."""
+        """Claim a number by conditional put; False when somebody has it."""
         from botocore.exceptions import ClientError
 
-        try:
-            self.client.put_object(Bucket=self.bucket, Key=self._key(number), Body=text.encode(), IfNoneMatch="*")
-        except ClientError as error:
-            if error.response["Error"]["Code"] in ("PreconditionFailed", "ConditionalRequestConflict"):
-                return False
-            raise
+        with store_errors(self.uri):
+            try:
+                s3_client().put_object(Bucket=self.bucket, Key=self._key(number), Body=text.encode(), IfNoneMatch="*")
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in ("PreconditionFailed", "ConditionalRequestConflict"):
+                    raise
+                return self._holds(number, text)
         return True
+
+    def _holds(self, number: int, text: str) -> bool:
+        """True when the claim there is this very one: a put whose answer was lost is sent again, and then stands in its own way."""
+        with suppress(FileNotFoundError), store_errors(self.uri):
+            return s3_client().get_object(Bucket=self.bucket, Key=self._key(number))["Body"].read() == text.encode()
+        return False
 
     def write(self, number: int, text: str) -> None:
         """Write one's own claim again."""
-        self.client.put_object(Bucket=self.bucket, Key=self._key(number), Body=text.encode())
+        with store_errors(self.uri):
+            s3_client().put_object(Bucket=self.bucket, Key=self._key(number), Body=text.encode())
 
     def remove_below(self, number: int) -> None:
         """Forget outranked claims."""
         for entry in self._list()[0]:
             if entry["Key"] < self._key(number):
-                self.client.delete_object(Bucket=self.bucket, Key=entry["Key"])
+                with store_errors(self.uri):
+                    s3_client().delete_object(Bucket=self.bucket, Key=entry["Key"])
 
 
 def open_leases(folder: str) -> LeaseStore:

@@ -67,7 +67,7 @@ def _run_twice(folder: Path, archive: Path) -> None:
     (folder / "warm.sql").write_text("SELECT id, at, amount, size(tags) AS tag_count FROM source WHERE amount IS NOT NULL")
     file = folder / "warm.yaml"
     file.write_text(_PIPELINE.format(landing=landing, spark="{}"))
-    settings = spark_settings(load_pipeline(file), 0)
+    settings = spark_settings(load_pipeline(file), 0, root=str(folder / "root"))
     options = f"{settings['spark.driver.extraJavaOptions']} -XX:ArchiveClassesAtExit={archive}"
     file.write_text(_PIPELINE.format(landing=landing, spark=json.dumps({"spark.driver.extraJavaOptions": options})))
     try:

@@ -1,8 +1,9 @@
 """What a pipeline is."""
 
+from .buckets import aws_client, in_bucket, s3_client, split_uri, store_errors
 from .connection import Connection, connection_variable, read_connection
 from .dedup import Dedup, EventTime, RuleSpec
-from .files import create_file, replace_file
+from .files import create_file, remove_tree, replace_file
 from .kafka import KafkaCluster, KafkaSink, KafkaSource, KafkaStart, Security
 from .kafka_client import client_config, resolve_cluster, spark_options
 from .loader import find_pipelines, load_pipeline
@@ -19,7 +20,7 @@ __all__ = [
     "AVAILABLE_NOW", "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Connection", "ConsoleSink", "Dedup", "DeltaSink", "EventTime", "FileSource", "FilesSink",
     "ForeachBatchSink", "ForeachSink", "Interval", "JdbcSink", "KafkaCluster", "KafkaSink", "KafkaSource", "KafkaStart", "MemorySink", "Paths", "Pipeline",
     "RateSource", "Records", "RuleSpec", "RunRequest", "Security", "Sink", "SocketSource", "Source", "Step", "TableSource", "TableStart", "Trigger", "Window",
-    "clean_run_id", "client_config", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration", "is_remote",
-    "lease_folder", "load_pipeline", "open_path", "read_connection", "replace_file", "resolve_cluster", "resolve_path", "rule_columns", "spark_options",
-    "trigger_kind",
+    "aws_client", "clean_run_id", "client_config", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration",
+    "in_bucket", "is_remote", "lease_folder", "load_pipeline", "open_path", "read_connection", "remove_tree", "replace_file", "resolve_cluster", "resolve_path",
+    "rule_columns", "s3_client", "spark_options", "split_uri", "store_errors", "trigger_kind",
 ]

@@ -2,16 +2,17 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from uuid import uuid4
 
-from .paths import is_remote
+from .paths import is_remote, open_path
 
 
 def replace_file(path: Path, text: str) -> None:
     """Put a whole file in place of the old one, or none: an object store does so by itself, a folder needs a rename. Raises OSError."""
     if is_remote(path):
-        path.write_bytes(text.encode())
+        path.fs.pipe_file(path.path, text.encode())
         return
     unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
@@ -19,6 +20,14 @@ def replace_file(path: Path, text: str) -> None:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def remove_tree(path: str | os.PathLike) -> None:
+    """Remove a folder and everything in it; nothing when it is not there."""
+    if not is_remote(path):
+        shutil.rmtree(open_path(path), ignore_errors=True)
+    elif (folder := open_path(path)).exists():
+        folder.fs.rm(folder.path, recursive=True)
 
 
 def create_file(path: Path, text: str) -> bool:

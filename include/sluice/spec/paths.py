@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from .buckets import in_bucket
+
 PROJECT = Path(os.environ.get("SLUICE_PROJECT") or Path(__file__).resolve().parents[3])
 PIPELINES = PROJECT / "include" / "pipelines"
 
@@ -14,13 +16,19 @@ def is_remote(path: str | os.PathLike) -> bool:
 
 
 def open_path(path: str | os.PathLike) -> Path:
-    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3a` is read as `s3`)."""
+    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3://` is shown as `s3a://`)."""
     text = str(path)
     if not is_remote(text):
         return Path(text.removeprefix("file://") if text.startswith("file://") else text.removeprefix("file:"))
     from upath import UPath
 
-    return UPath(text.replace("s3a://", "s3://", 1))
+    if in_bucket(text):
+        from fsspec import register_implementation
+
+        from .bucket_files import BucketFileSystem
+
+        register_implementation("s3a", BucketFileSystem, clobber=True)  # only `s3a`: what else the process does with `s3` stays as it is
+    return UPath(text.replace("s3://", "s3a://", 1))
 
 
 def resolve_path(path: str, root: str) -> str:

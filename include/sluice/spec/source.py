@@ -1,5 +1,6 @@
 """Where rows come from."""
 
+import re
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -28,8 +29,17 @@ class FileSource(Records):
     """CSV only: the first line of each file names the columns."""
     file_date: str | None = None
     """strptime pattern of the date in a file's relative path, e.g. `%Y-%m-%d`; a backfill picks files by it."""
+    ordered_by: Literal["name", "folder"] | None = None
+    """What sorts in the order in which files arrive: their names (a time or a counter leads them) or their folders (`dt=2026-01-31/`, whatever the names).
+    On S3 the probe then lists only the end of the folder, not a history of a million objects."""
     max_files_per_batch: int | None = Field(default=None, ge=1)
     max_bytes_per_batch: Size | None = None
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "FileSource":
+        if self.ordered_by and re.search(r"[{}\[\]*?\\]", self.path):
+            raise ValueError("`ordered_by` needs a path without globs, because what they match sorts within each folder only; name the folder above them")
+        return self
 
     @model_validator(mode="after")
     def _check_text(self) -> "FileSource":

@@ -21,6 +21,8 @@ _MAY_PASS = re.compile(
 )
 """What a reader says when the machine or the network failed, not the file."""
 _GONE = re.compile(r"FILE_NOT_EXIST|FileNotFoundException|does not exist")
+_STORE = re.compile(r"software\.amazon\.awssdk|fs\.s3a\.AWS|SdkClientException|S3Exception")
+"""What S3's client raises for anything but an absent object: never the file's own fault."""
 _FILE = re.compile(r"(?:while reading file|File|reading file:?)\s+((?:file|s3a|hdfs|abfss?|gs):[^\s]+?)[.,]?(?:\s|$)")
 
 
@@ -104,10 +106,12 @@ def explain(error: Exception) -> Exception:
 
 def _explain_file(path: str, text: str, cause: str) -> Exception:
     """What to make of a reader's failure on one file: leave the file out, or stop until a person or time has mended it."""
-    if "Permission denied" in text:
+    if "Permission denied" in text or "AccessDeniedException" in text:
         return SourceError("a file cannot be read", where=path, value="permission denied", do="Give the user that runs the pipeline read access")
     if _GONE.search(text):
         return UnreadableFile(path, "the file was deleted between listing and reading")
+    if _STORE.search(text):
+        return TransientError(f"a file could not be read this time: {cause[:300]}", where=path, do="Run again")
     if re.search(r"TYPE_MISMATCH|SchemaColumnConvertNotSupported|CONVERT_DATA_TYPE|IncompatibleSchema|Cannot convert Avro|SchemaEvolution", text):
         return SourceError("a file's column has another type than the schema says", where=path, value=cause[:200],
                            do="Mend the schema, or move the file out of the landing folder")

@@ -15,7 +15,7 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
     landing = Path(folder) / "landing"
     landing.mkdir(parents=True, exist_ok=True)
     request = RunRequest(pipeline=str(file), root=str(folder))
-    with open_session(spark_settings(pipeline, 0)) as spark:
+    with open_session(spark_settings(pipeline, 0, root=str(folder))) as spark:
         for step in pipeline.steps:
             paths = Paths.under(folder, pipeline.name)
             build_step(spark, pipeline, step, paths, request, rehearse_intake(pipeline, step, paths, landing), step.target_path(paths))

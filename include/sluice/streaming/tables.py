@@ -6,7 +6,6 @@ A write whose key is already in the table does nothing, and its counts are read 
 import json
 import logging
 import random
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from ..backlog import table_version
 from ..errors import PreflightError
-from ..spec import Paths, Step, is_remote, open_path
+from ..spec import Paths, Step, in_bucket, is_remote, open_path, remove_tree
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -103,9 +102,11 @@ def register(spark: SparkSession, name: str, path: str) -> None:
 
 def _clear_unborn_log(path: str) -> None:
     """Remove a log folder without any commit: what a run leaves that was killed while it created the table, and Delta then takes for a table that is gone."""
+    if is_remote(path) and not in_bucket(path):
+        return  # a listing there may be an old one
     log = open_path(path) / "_delta_log"
-    if not is_remote(path) and log.exists() and not any(p.suffix in (".json", ".parquet") and p.name[0].isdigit() for p in log.iterdir()):
-        shutil.rmtree(log)
+    if log.exists() and not any(p.suffix in (".json", ".parquet") and p.name[0].isdigit() for p in log.iterdir()):
+        remove_tree(log)
 
 
 def _nullable(field_: object) -> object:

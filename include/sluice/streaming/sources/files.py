@@ -3,13 +3,14 @@
 import os
 import re
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...backlog import Checkpoint, LandedFile, is_hidden, list_files, source_root
 from ...errors import SpecError, TransientError
-from ...spec import FileSource, is_remote
+from ...spec import FileSource, is_remote, open_path
 from ..columns import DEFECT, RAW, RESCUED, SOURCE, col
 from ..drain import UnplannedFiles, UnreadableFile
 from ..embedded import read_embedded
@@ -60,7 +61,10 @@ class FileIntake(Intake):
         if self.source.format not in EMBEDDED:
             found |= {path: why for path in paths if path not in found and not _is_hidden(path) and (why := why_unpackable(path))}
         # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
-        gone = [p for p in paths if not is_remote(p) and p not in found and not _is_hidden(p) and not os.path.exists(p)]
+        named = [path for path in paths if path not in found and not _is_hidden(path)]
+        with ThreadPoolExecutor(16) as pool:
+            there = list(pool.map(lambda path: open_path(path).exists() if is_remote(path) else os.path.exists(path), named))
+        gone = [path for path, exists in zip(named, there, strict=True) if not exists]
         return found | dict.fromkeys(gone, "the file was deleted between listing and reading")
 
     def absorb(self, error: Exception) -> None:
