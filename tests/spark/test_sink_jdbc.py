@@ -104,16 +104,20 @@ def test_a_batch_that_two_deliver_at_once_is_there_once(target, spark, size):
     assert table.staging() == []
 
 
-def test_where_two_note_a_batch_the_ledgers_key_decides(target, spark):
+@SIZES
+@pytest.mark.parametrize("other_commits", [True, False], ids=["commits", "rolls_back"])
+def test_where_two_note_a_batch_the_ledgers_key_decides(target, spark, size, other_commits):
     table = target()
     table.prepare(orders(spark))
     with table.postgres.connect(autocommit=False) as other, ThreadPoolExecutor(1) as pool:
         other.execute(f"INSERT INTO {table.sink.ledger} VALUES ('sluice/shop/orders/g1', 'public.{table.table}', 0, 77)")
-        delivery = pool.submit(table.deliver, orders(spark))
+        delivery = pool.submit(table.deliver, orders(spark, size))
         table.wait_until_blocked()
-        other.commit()
-        assert delivery.result() == 77
-    assert table.held() == Counter()
+        table.prepare(orders(spark))  # drops what deliveries have left that died, and nothing of one that lives
+        assert len(table.staging()) == (1 if size == MANY else 0)
+        other.commit() if other_commits else other.rollback()
+        assert delivery.result() == (77 if other_commits else size)
+    assert table.held() == (Counter() if other_commits else expected(size))
 
 
 def test_tables_that_two_steps_need_at_once_are_created_once(target, spark):
