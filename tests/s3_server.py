@@ -15,7 +15,7 @@ import boto3
 from botocore.config import Config
 from sluice.spec import split_uri
 
-from tests.airflow_service import free_port
+from tests.server_process import free_ports
 
 _REFUSAL = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 Match = Callable[[str, str], bool]
@@ -136,7 +136,7 @@ class S3Server:
 @contextmanager
 def start_s3(log: Path) -> Iterator[S3Server]:
     """Start the store and its proxy; both are ended with the block."""
-    port = free_port()
+    port = free_ports(1)[0]
     command = [str(Path(sys.executable).with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "MOTO_EC2_LOAD_DEFAULT_AMIS": "false"})

@@ -14,7 +14,7 @@ from sluice.checkpoint import lease_store, open_manifest
 from sluice.checkpoint.journal import read_journal
 from sluice.errors import PreflightError, SourceError, TerminalError, TransientError
 from sluice.report import RunReport, list_reports, read_report, write_report
-from sluice.spec import FileSource, Paths, Pipeline, Window, open_path, remove_tree, replace_file, s3_client
+from sluice.spec import FileSource, Paths, Pipeline, Step, Window, open_path, remove_tree, replace_file, s3_client
 from sluice.streaming import settings as settings_module
 from sluice.streaming.headers import read_csv_header, read_schema
 from sluice.streaming.settings import spark_settings
@@ -215,7 +215,7 @@ def test_a_backfill_names_its_folders_within_the_bucket(bucket, s3):
     window = Window(start=datetime(2026, 1, 1, tzinfo=UTC), end=datetime(2026, 1, 3, tzinfo=UTC))
     for day in (1, 2, 3):
         s3.put(f"{bucket}/in/2026-01-0{day}/x.csv", "id\n")
-    chosen = select_range(source(f"{bucket}/in", file_date="%Y-%m-%d"), window)
+    chosen = select_range(Step(name="s", source=source(f"{bucket}/in", file_date="%Y-%m-%d"), sink={"mode": "append"}), window)
     assert (chosen.path, chosen.pattern) == (f"{bucket}/{{in/2026-01-01,in/2026-01-02}}", "x.csv")
     assert {f.path for f in list_files(source(chosen.path))} == {f.path for f in chosen.files}
 
