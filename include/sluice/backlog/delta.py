@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from ..spec import open_path
 from .checkpoint import Checkpoint
@@ -25,12 +26,24 @@ class TablePosition:
 
 
 def read_position(checkpoint: Checkpoint, batch: int | None) -> TablePosition | None:
-    """The position after a planned batch; None before the first."""
+    """The position after a planned batch; before the first the one that is noted, else None."""
     offset = checkpoint.source_offset(batch)
     if not offset:
-        return None
+        start = read_start(checkpoint)
+        return None if start is None else TablePosition(start)
     index, starting = offset.get("index", -1), offset.get("isStartingVersion", False)
     return TablePosition(offset["reservoirVersion"], whole=index < 0 and not starting)
+
+
+def start_file(checkpoint: Checkpoint) -> Path:
+    """Where the first version is noted of a stream that begins at the end of its table: Delta itself would look for that end anew in every run without rows."""
+    return checkpoint.folder.parent / "start.json"
+
+
+def read_start(checkpoint: Checkpoint) -> int | None:
+    """The noted first version; None where none is."""
+    file = start_file(checkpoint)
+    return json.loads(file.read_text())["version"] if file.exists() else None
 
 
 @dataclass(frozen=True)

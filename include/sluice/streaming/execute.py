@@ -72,6 +72,8 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
         _add_time(report, "prepare", began)
         began = time.monotonic()
         try:
+            if intake.is_empty:
+                return True
             drain(stream, f"{run.checkpoint}/spark", partial(process_batch, run), context.deadline, context.raise_if_lost)
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)

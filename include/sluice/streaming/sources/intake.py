@@ -35,6 +35,11 @@ class Intake(ABC):
     def total(self) -> int:
         """How much waits, in the unit of `BatchInput.amount`; 0 when it is not known."""
 
+    @property
+    def is_empty(self) -> bool:
+        """True where Spark could not even begin, because what the step begins with is not there yet."""
+        return False
+
     @abstractmethod
     def open(self, spark: SparkSession) -> DataFrame:
         """The unbounded frame: the user's columns and `_raw`, `_defect`, `_rescued`, `_source`."""

@@ -1,15 +1,15 @@
 """A Delta table as a source: each commit once."""
 
+import json
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ...backlog import Checkpoint
-from ...backlog.delta import TablePosition, read_position, table_version
-from ...errors import SourceError
+from ...backlog import Checkpoint, TablePosition, read_position, read_start, start_file, table_version
+from ...errors import SourceError, SpecError
 from ...report import COMMITS
-from ...spec import SYSTEM_COLUMNS, TableSource
+from ...spec import SYSTEM_COLUMNS, TableSource, TableStart, replace_file
 from ..columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
 from .intake import BatchInput, Intake
 
@@ -23,14 +23,30 @@ class TableIntake(Intake):
         super().__init__(source)
         self.place, self.from_start = place, from_start
         self.tracking = str(Path(str(checkpoint.folder)) / "_schema") if checkpoint is not None and source.schema_tracking else None
-        position = read_position(checkpoint, checkpoint.newest_commit) if checkpoint is not None else None
-        newest = None if source.name else table_version(place)
-        self._waiting = 0 if newest is None else newest + 1 - (position.version if position else 0)
+        self.newest = None if source.name else table_version(place)
+        self.start = self._note_start(checkpoint) if source.start == "latest" and checkpoint is not None and not from_start else None
+        self.position = read_position(checkpoint, checkpoint.newest_commit) if checkpoint is not None else None
+
+    def _note_start(self, checkpoint: Checkpoint) -> int | None:
+        """The version after the newest of the first run. Raises SpecError for a table whose versions only Spark knows."""
+        start = read_start(checkpoint)
+        if start is None and self.source.name is not None:
+            raise SpecError("`start: latest` needs the table's path", where=f"source {self.source.name}", do="Write `path`, or `start: {version: ...}`")
+        if start is None:
+            start = 0 if self.newest is None else self.newest + 1
+            start_file(checkpoint).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(start_file(checkpoint), json.dumps({"version": start}))
+        return start
+
+    @property
+    def is_empty(self) -> bool:
+        """True while the first version of a stream that begins at the end is still to come."""
+        return self.start is not None and self.newest is not None and self.start > self.newest
 
     @property
     def total(self) -> int:
         """Commits."""
-        return max(self._waiting, 0)
+        return max(0, (self.newest or 0) + 1 - (self.position.version if self.position else 0))
 
     def open(self, spark: SparkSession) -> DataFrame:
         """The table's own columns; those of the change feed without their underscore. Raises SourceError for a table that is not there."""
@@ -48,10 +64,12 @@ class TableIntake(Intake):
 
     def _options(self) -> dict[str, str]:
         source, ours = self.source, {}
-        if source.start == "latest" and not self.from_start:
-            ours["startingVersion"] = "latest"
-        elif source.start != "earliest" and not self.from_start:
-            ours |= {"startingVersion": str(source.start.version)} if source.start.version is not None else {"startingTimestamp": source.start.timestamp.isoformat()}
+        start = source.start if isinstance(source.start, TableStart) and not self.from_start else None
+        version = self.start if self.start is not None and not self.is_empty else start and start.version
+        if version is not None:
+            ours["startingVersion"] = str(version)
+        elif start is not None:
+            ours["startingTimestamp"] = start.timestamp.isoformat()
         flags = {"readChangeFeed": source.change_feed, "skipChangeCommits": source.skip_change_commits, "withEventTimeOrder": source.event_time_order is not None}
         ours |= {name: "true" for name, wanted in flags.items() if wanted}
         ours |= {"schemaTrackingLocation": self.tracking} if self.tracking else {}
@@ -61,7 +79,7 @@ class TableIntake(Intake):
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """The commits of a planned batch."""
         until = read_position(checkpoint, batch)
-        start = read_position(checkpoint, batch - 1) or TablePosition(0, 0)
+        start = read_position(checkpoint, batch - 1) or TablePosition(0)
         if until is None:
             return BatchInput()
         return BatchInput(amount=until.version - start.version, ranges={f"{COMMITS}{self.place}": (start.version, until.version)})
