@@ -292,7 +292,8 @@ class KafkaBroker:
         try:
             return all(partition.leader >= 0 for partition in self._find(topic).values()) and self.end_offsets(topic) is not None
         except KafkaException as error:
-            if error.args[0].retriable() or error.args[0].code() in (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART):
+            early = KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_LEADER_EPOCH
+            if error.args[0].retriable() or error.args[0].code() in early:
                 return False
             raise
 

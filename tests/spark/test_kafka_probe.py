@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from confluent_kafka import IsolationLevel
 from sluice.backlog import Checkpoint
 from sluice.backlog.kafka import TopicBacklog, committed_offsets, measure_topics, planned_offsets
 from sluice.errors import SourceError, TransientError
@@ -155,19 +156,30 @@ def test_a_topic_that_was_deleted_or_made_anew_starts_a_run_and_one_that_never_w
     assert deleted.measure().must_run
 
 
+def wait_for_marks(broker, topic: str) -> None:
+    """The broker writes the mark that ends a transaction a moment after it has said that the transaction is over."""
+    deadline = time.monotonic() + 30
+    while broker.end_offsets(topic, IsolationLevel.READ_COMMITTED) != broker.end_offsets(topic):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_marks_of_transactions_never_hide_a_record_and_are_new_only_once(kafka_broker, reader):
     topic = kafka_broker.create_topic("probe_transactions")
     kafka_broker.produce_in_transaction(topic, [at(0, "aborted")], abort=True)
+    wait_for_marks(kafka_broker, topic)
     committed = reader(topic)
     assert committed.measure() == TopicBacklog(waiting={topic: {0: 2}})  # no record: no time
     assert committed.run() == []
     assert not committed.measure().must_run
     kafka_broker.produce_in_transaction(topic, [at(1, "committed")])
+    wait_for_marks(kafka_broker, topic)
     assert committed.measure().must_run
     assert committed.run() == [b"committed"]
     with kafka_broker.open_transaction(topic, [at(2, "open")]):
         kafka_broker.produce(topic, [at(3, "behind")])
         assert not committed.measure().must_run  # what Spark may not read yet does not wait
+    wait_for_marks(kafka_broker, topic)
     assert committed.measure().records >= 2
     assert committed.run() == [b"behind", b"open"]
     assert not committed.measure().must_run
