@@ -14,6 +14,7 @@ from ..errors import ExitCode, SluiceError
 from ..report.store import read_report
 from ..spec import PROJECT, Paths, Pipeline, RunRequest, Window, load_pipeline
 from ..streaming.settings import spark_settings
+from .connections import export_connections
 from .pools import pipelines_folder
 from .tasks import BACKLOG_KEY
 
@@ -120,6 +121,7 @@ class RunPipelineOperator(SparkSubmitOperator):
         if "spark.pyspark.python" not in self.conf and self._hook._connection["deploy_mode"] != "cluster":
             # Another Python than ours has other packages: rules would then fail on every row instead of raising.
             self.env_vars = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        self.env_vars = {**(self.env_vars or {}), **export_connections(pipeline)}
         self._hook = self._get_hook()
 
     def _conclude_failed(self, pipeline: Pipeline, run_id: str, started: datetime, failure: Exception) -> None:

@@ -1,6 +1,7 @@
 """What happens before and after Spark: plain functions, and the Airflow tasks that wrap them."""
 
 import logging
+import os
 from datetime import datetime
 
 from airflow.sdk import Asset, task
@@ -11,6 +12,7 @@ from ..errors import SluiceError
 from ..report.model import Outcome, RuleResult, RunReport
 from ..report.store import list_reports, read_report
 from ..spec import Paths, load_pipeline
+from .connections import export_connections
 from .pools import pipelines_folder
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,7 @@ def probe(pipeline_file: str) -> dict:
     Raises SluiceError where running cannot help: the YAML cannot be read, or the landing folder does not exist.
     """
     pipeline = load_pipeline(pipelines_folder() / pipeline_file)
+    os.environ.update(export_connections(pipeline))
     try:
         return summarize_backlog(measure_pipeline(pipeline, Paths.under(None, pipeline.name)))
     except SluiceError:

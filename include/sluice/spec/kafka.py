@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from .model import Spec
 from .records import Records, as_text
@@ -56,7 +56,7 @@ class KafkaStart(Spec):
 
     timestamp: datetime | None = None
     """The first record at or after this moment, UTC when no zone is given; a partition that has none yet is read from its end."""
-    offsets: dict[str, dict[int, int | Literal["earliest", "latest"]]] | None = None
+    offsets: dict[str, dict[int, NonNegativeInt | Literal["earliest", "latest"]]] | None = None
     """Topic -> partition -> offset. Partitions that are not named are read from the earliest."""
 
     @field_validator("timestamp")

@@ -96,7 +96,8 @@ def _explain(error: ValidationError) -> str:
         if item["type"] == "extra_forbidden":
             message = "unknown field; remove it or mend its spelling"
         shown = json.dumps(item["input"], default=str)
-        got = f" (got {shown})" if item["type"] != "missing" and len(shown) <= 120 else ""
+        secret = _SECRET.search(f"{field} {shown if isinstance(item['input'], dict | list) else ''}")
+        got = f" (got {shown})" if item["type"] != "missing" and len(shown) <= 120 and not secret else ""
         lines.append(f"{field}: {message}{got}")
     return "; ".join(lines)
 

@@ -81,6 +81,10 @@ class Step(Spec):
             raise ValueError("sink mode insert_new needs `dedup`; add it or write `mode: append`")
         if self.target is not None and self.dedup is not None and self.target.mode == "append":
             raise ValueError("sink mode append does not deduplicate; remove `dedup` or write `mode: insert_new`")
+        keys = self.dedup.keys if self.dedup is not None else []
+        for sink in self.sinks:
+            if getattr(sink, "mode", "") == "upsert" and keys and (keys == "*" or not set(keys) <= set(sink.keys)):
+                raise ValueError("the `keys` of an upsert must hold those of `dedup`, or two rows of a batch could want one place; add them, or write `mode: append`")
         if self.target is None and self.dedup is not None and self.dedup.memory == "table":
             raise ValueError("`memory: table` needs a Delta sink that remembers the keys; add one, or write `memory: state`")
         if self.dedup is not None and self.event_time is None:

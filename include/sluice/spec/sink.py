@@ -29,7 +29,7 @@ class JdbcSink(Spec):
     """A table of a database with transactions; each batch is written once, because its key stands in a ledger that is written in the same transaction."""
 
     kind: Literal["jdbc"]
-    url: str | None = None
+    url: str | None = Field(default=None, repr=False)
     """jdbc:postgresql://host:port/database"""
     user: str | None = None
     password: str | None = Field(default=None, repr=False)

@@ -38,6 +38,10 @@ class UnreadableFile(Exception):
         self.path, self.why = path, why
 
 
+class ChangedTable(Exception):
+    """Raised when a source table got other columns in the middle of the stream, which now has noted them: it goes on when it is built again."""
+
+
 class UnplannedFiles(Exception):
     """Raised for a batch with files that landed after the columns of the waiting files were read, where the plan depends on them."""
 
@@ -95,6 +99,11 @@ def explain(error: Exception) -> Exception:
     causes = re.findall(r"(?:Caused by: |^)([\w.$]+(?:Exception|Error)[^\n]*)", text, re.MULTILINE)
     cause = causes[-1].strip() if causes else sql_message(error)
     named = _FILE.search(text)
+    if "DELTA_STREAMING_METADATA_EVOLUTION" in text:
+        return ChangedTable()
+    if changed := re.search(r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\] ([^.\n]*)", text):
+        return SourceError("rows of the source table were changed or removed, and a stream of rows cannot say so", where="source", value=changed[1][:200],
+                           do="Write `skip_change_commits: true` to pass over such commits, or `change_feed: true` to read them as changes")
     if "CSV_HEADER" in text or "CSV header does not conform" in text:
         return SourceError("a CSV header does not match the schema", where=named[1] if named else "", value=cause[:200], do="Mend the header or the schema")
     if named and ("FAILED_READ_FILE" in text or _GONE.search(text)):

@@ -15,7 +15,7 @@ from ..checkpoint import Entry, Lease, check_parents, find_unreported, forget, n
 from ..report import BatchReport, Counts, StepReport, add_histograms, merge_ranges
 from ..spec import Paths, Pipeline, RunRequest, Step
 from .batch import process_batch
-from .drain import OutOfTime, UnplannedFiles, UnreadableFile, drain
+from .drain import ChangedTable, OutOfTime, UnplannedFiles, UnreadableFile, drain
 from .sinks import describe_sink
 from .sources import Intake, choose_intake
 from .step import build_step, count_dropped_by_state
@@ -78,7 +78,7 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
             return True
-        except (UnreadableFile, UnplannedFiles) as error:
+        except (UnreadableFile, UnplannedFiles, ChangedTable) as error:
             intake.absorb(error)
         except OutOfTime:
             report.left_for_next_run = True

@@ -20,6 +20,8 @@ _FIXED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # Spark's own pattern, and what a login to Kafka is made of.
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore",
     # Each batch lists its own files again, by default in up to 10 000 tasks: 20 000 files cost 18 s instead of 1 s.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",

@@ -11,8 +11,10 @@ from ...errors import SourceError, SpecError
 from ...report import COMMITS
 from ...spec import SYSTEM_COLUMNS, TableSource, TableStart, replace_file
 from ..columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
+from ..drain import ChangedTable
 from .intake import BatchInput, Intake
 
+_MOST_CHANGES = 20
 _CHANGES = {"_change_type": "change_type", "_commit_version": "commit_version", "_commit_timestamp": "commit_timestamp"}
 
 
@@ -21,7 +23,7 @@ class TableIntake(Intake):
 
     def __init__(self, source: TableSource, place: str, checkpoint: Checkpoint | None, *, from_start: bool = False) -> None:
         super().__init__(source)
-        self.place, self.from_start = place, from_start
+        self.place, self.from_start, self.changes = place, from_start, 0
         self.tracking = str(Path(str(checkpoint.folder)) / "_schema") if checkpoint is not None and source.schema_tracking else None
         self.newest = None if source.name else table_version(place)
         self.start = self._note_start(checkpoint) if source.start == "latest" and checkpoint is not None and not from_start else None
@@ -58,7 +60,9 @@ class TableIntake(Intake):
                 raise SourceError("there is no Delta table", where=self.place, do="Mend the source, or run what writes the table first") from None
             raise
         ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, "_late_by_seconds"}
-        columns = [col(name).alias(_CHANGES.get(name, name)) for name in frame.columns if name not in ours]
+        if self.source.event_time_order:  # Delta wants to see the column itself under a watermark; with no delay it is never behind that of the event time
+            frame = frame.withWatermark(self.source.event_time_order, "0 seconds")
+        columns = [col(name).alias(_CHANGES.get(name, name), metadata={}) for name in frame.columns if name not in ours]
         nothing = F.lit(None).cast("string")
         return frame.select(*columns, nothing.alias(RAW), nothing.alias(DEFECT), nothing.alias(RESCUED), F.lit(self.place).alias(SOURCE))
 
@@ -72,9 +76,17 @@ class TableIntake(Intake):
             ours["startingTimestamp"] = start.timestamp.isoformat()
         flags = {"readChangeFeed": source.change_feed, "skipChangeCommits": source.skip_change_commits, "withEventTimeOrder": source.event_time_order is not None}
         ours |= {name: "true" for name, wanted in flags.items() if wanted}
-        ours |= {"schemaTrackingLocation": self.tracking} if self.tracking else {}
+        if self.tracking:  # who asks for tracking has said that columns may come and go
+            allowed = ("allowSourceColumnRename", "allowSourceColumnDrop", "allowSourceColumnTypeChange")
+            ours |= {"schemaTrackingLocation": self.tracking, **dict.fromkeys(allowed, "always")}
         bounds = {"maxFilesPerTrigger": source.max_files_per_batch, "maxBytesPerTrigger": source.max_bytes_per_batch}
         return {**source.options, **ours, **{name: str(bound) for name, bound in bounds.items() if bound}}
+
+    def absorb(self, error: Exception) -> None:
+        """Go on with the columns that Delta has noted; again and again where they change more than once, but not for ever."""
+        if not isinstance(error, ChangedTable) or self.changes >= _MOST_CHANGES:
+            raise error
+        self.changes += 1
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """The commits of a planned batch."""
