@@ -41,6 +41,7 @@ _FIXED = {
 
 _S3 = {
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
     # The chain that boto3 walks as well: environment, web identity, profile, container, instance. Hadoop's own chain knows no profile.
     "spark.hadoop.fs.s3a.aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
     # A store that answers 503 for minutes must end the run as transient. Hadoop's own limits are 20 tries with doubling pauses, which is hours;
