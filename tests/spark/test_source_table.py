@@ -141,10 +141,10 @@ def test_columns_may_be_renamed_in_a_tracked_table(project, table):
     assert Counter((r.id, r.n, r.number) for r in rows.collect()) == Counter([("o1", 1, None), ("o2", 2, None), ("o3", None, 3)])
 
 
-def test_the_first_state_is_read_in_the_order_of_its_times(project, table, spark):
+def test_nothing_of_the_first_state_is_late_when_its_order_is_asked_for(project, table, spark):
     for day in (3, 1, 2):
         spark.sql(f"SELECT 'o{day}' AS id, {day}L AS n, TIMESTAMP '2026-01-0{day} 00:00:00' AS at").write.format("delta").mode("append").save(table.path)
-    shop = project({"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "1 hours", "late": "keep"}}, event_time_order="at", max_files_per_batch=1)
+    shop = project({"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "1 hours", "late": "keep"}}, event_time_order=True, max_files_per_batch=1)
     counts = shop.run().counts
     assert (counts.read, counts.written, counts.late) == (3, 3, 0)
 

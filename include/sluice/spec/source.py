@@ -83,8 +83,8 @@ class TableSource(Spec):
     """Read the change data feed: the columns `_change_type`, `_commit_version` and `_commit_timestamp` come as change_type, commit_version and commit_timestamp."""
     skip_change_commits: bool = False
     """Pass over commits that update or delete rows instead of stopping at the first."""
-    event_time_order: str | None = None
-    """A time column of the table: its first state is then read in the order of that time, so that a watermark drops nothing of it."""
+    event_time_order: bool = False
+    """Read the table's first state in one batch, so that nothing of it is behind a watermark. Delta's own `withEventTimeOrder` is taken and ignored by Delta 4.4.0."""
     schema_tracking: bool = False
     """Keep the table's schema beside the checkpoint, so that columns may be renamed and dropped in it."""
     max_files_per_batch: int | None = Field(default=None, ge=1)

@@ -73,7 +73,7 @@ class KafkaIntake(Intake):
         # A value is one record: what stands in a second line would be passed over in silence.
         lines = F.when(F.col(RAW).rlike("[\\r\\n]") & ~F.col(RAW).rlike(f"^{record_pattern(source)}[\\r\\n]*$"), F.lit("more than one line"))
         blank = F.when(F.btrim(F.col(RAW), F.lit(" \t\r\n")) == "", F.lit("the value is blank"))
-        return parsed.withColumn(DEFECT, F.coalesce(F.col(DEFECT), blank, lines))
+        return parsed.withColumn(DEFECT, F.coalesce(blank, lines, F.col(DEFECT)))
 
     def _options(self) -> dict[str, str]:
         source = self.source

@@ -60,9 +60,7 @@ class TableIntake(Intake):
                 raise SourceError("there is no Delta table", where=self.place, do="Mend the source, or run what writes the table first") from None
             raise
         ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, "_late_by_seconds"}
-        if self.source.event_time_order:  # Delta wants to see the column itself under a watermark; with no delay it is never behind that of the event time
-            frame = frame.withWatermark(self.source.event_time_order, "0 seconds")
-        columns = [col(name).alias(_CHANGES.get(name, name), metadata={}) for name in frame.columns if name not in ours]
+        columns = [col(name).alias(_CHANGES.get(name, name)) for name in frame.columns if name not in ours]
         nothing = F.lit(None).cast("string")
         return frame.select(*columns, nothing.alias(RAW), nothing.alias(DEFECT), nothing.alias(RESCUED), F.lit(self.place).alias(SOURCE))
 
@@ -74,11 +72,13 @@ class TableIntake(Intake):
             ours["startingVersion"] = str(version)
         elif start is not None:
             ours["startingTimestamp"] = start.timestamp.isoformat()
-        flags = {"readChangeFeed": source.change_feed, "skipChangeCommits": source.skip_change_commits, "withEventTimeOrder": source.event_time_order is not None}
+        flags = {"readChangeFeed": source.change_feed, "skipChangeCommits": source.skip_change_commits}
         ours |= {name: "true" for name, wanted in flags.items() if wanted}
         if self.tracking:  # who asks for tracking has said that columns may come and go
             allowed = ("allowSourceColumnRename", "allowSourceColumnDrop", "allowSourceColumnTypeChange")
             ours |= {"schemaTrackingLocation": self.tracking, **dict.fromkeys(allowed, "always")}
+        if source.event_time_order and not (self.position and self.position.whole):
+            return {**source.options, **ours}
         bounds = {"maxFilesPerTrigger": source.max_files_per_batch, "maxBytesPerTrigger": source.max_bytes_per_batch}
         return {**source.options, **ours, **{name: str(bound) for name, bound in bounds.items() if bound}}
 
