@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test ui bench crash lint schema lock clean
+.PHONY: help install demo test ui bench bench-kafka crash lint schema lock clean
 
 PORT ?= 8080
 ROOT ?= .sluice
@@ -12,7 +12,7 @@ BROWSER := .venv/.browser
 LANDING ?= $(if $(wildcard $(ROOT)/landing),$(ROOT)/landing,landing)
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY) ## Make .venv with the locked packages, fetch the locked jars, archive the JVM's classes
 
@@ -47,6 +47,10 @@ ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables i
 
 bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
 	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),3)
+
+bench-kafka: $(READY) ## The same from a Kafka topic; the broker is started and ended by it
+	@$(BIN)/sluice jars fetch kafka broker
+	@$(BIN)/python -m tests.benchmarks.bench_kafka --size $(or $(SIZE),3)
 
 crash: $(READY) ## Kill N runs and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
 	@SLUICE_CRASH_SIZE=$(or $(N),$(SIZE),50) SLUICE_RACES=$(or $(RACES),12) SLUICE_SUPERVISOR_KILLS=$(or $(SUPERVISORS),4) SLUICE_CRASH_SEED=$(or $(SEED),20260101) \
