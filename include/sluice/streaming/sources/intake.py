@@ -21,6 +21,8 @@ class BatchInput:
     """Files that cannot be read, and why; each becomes one quarantined record."""
     small: bool = False
     """True where the parsed rows fit into memory."""
+    fetched: bool = False
+    """True where a second pass would ask a server for the records again; its parsed rows are kept between the passes, on disk where memory ends."""
 
 
 class Intake(ABC):

@@ -17,8 +17,6 @@ from ..headers import record_pattern
 from ..parse import decode, parse_text
 from .intake import BatchInput, Intake
 
-_KEPT_RECORDS = 200_000
-"""Records of a batch up to which its parsed rows are kept in memory between the passes."""
 _TOMBSTONE = "the record has no value (a tombstone)"
 
 
@@ -97,7 +95,7 @@ class KafkaIntake(Intake):
         """The offsets of a planned batch."""
         ranges = {f"{topic}/{p}": span for topic, parts in planned_offsets(checkpoint, batch).items() for p, span in sorted(parts.items()) if span[1] > span[0]}
         amount = sum(until - start for start, until in ranges.values())
-        return BatchInput(amount=amount, ranges=ranges, small=amount <= _KEPT_RECORDS)
+        return BatchInput(amount=amount, ranges=ranges, fetched=True)
 
 
 def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFrame:
