@@ -14,7 +14,7 @@ from .checkpoint import Lease, hold_lease
 from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
 from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
-from .spec import Paths, Pipeline, RunRequest, load_pipeline
+from .spec import Paths, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
 
 if TYPE_CHECKING:
     from .streaming.execute import RunContext
@@ -31,13 +31,14 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
     """
     now = datetime.now(UTC)
     report = RunReport(pipeline=Path(request.pipeline).stem, run_id=request.run_id, started=now, ended=now, status="done",
-                       kind="backfill" if request.window else "scheduled", window=f"{request.window.start} .. {request.window.end}" if request.window else None)
-    paths = Paths.under(request.root, report.pipeline)
+                       kind="backfill" if request.window else "trial" if request.dev_seconds else "scheduled", window=f"{request.window.start} .. {request.window.end}" if request.window else None)
+    paths = _paths(request, report.pipeline)
     leases: dict[str, Lease] = {}
     with ExitStack() as rights:  # let go only after the report: it is a write like any other
         try:
             pipeline = load_pipeline(request.pipeline)
-            report.pipeline, paths = pipeline.name, Paths.under(request.root, pipeline.name)
+            report.pipeline, paths = pipeline.name, _paths(request, pipeline.name)
+            check_trial(pipeline, request.dev_seconds is not None)
             for step in pipeline.steps:
                 leases[step.name] = rights.enter_context(hold_lease(paths.lease(step.name, request.backfill), request.run_id))
             _run(pipeline, paths, request, report, leases, on_progress or (lambda *_: None))
@@ -55,6 +56,11 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
             # After the report, and only with it: without it these notes are what the next try reports, and an outranked run's checkpoint is another's.
             remove_checkpoint(paths, pipeline, request)
         return report
+
+
+def _paths(request: RunRequest, pipeline: str) -> Paths:
+    paths = Paths.under(request.root, pipeline)
+    return paths.trial(clean_run_id(request.run_id)) if request.dev_seconds is not None else paths
 
 
 def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, leases: dict[str, Lease], on_progress: Progress) -> None:

@@ -237,3 +237,14 @@ def test_jars_fetch_shows_each_jar_and_keeps_it(project, monkeypatch):
     monkeypatch.setenv("SLUICE_CACHE", str(project / "cache"))
     assert "fetched thing-1.0.jar" in call("jars", "fetch", "core").stdout
     assert "kept    thing-1.0.jar" in call("jars", "fetch", "core").stdout
+
+
+def test_a_trial_is_asked_for_with_its_seconds_and_says_where_it_writes(project, monkeypatch):
+    asked = []
+    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report())
+    assert "only a trial ends after some seconds" in call("run", "visits", "--seconds", "3").stderr
+    shown = call("run", "visits", "--dev", "--seconds", "3").stderr
+    call("run", "visits", "--dev")
+    call("run", "visits")
+    assert [request.dev_seconds for request in asked] == [3, 10, None]
+    assert f"/dev/{asked[0].run_id}" in shown

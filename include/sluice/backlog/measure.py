@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from ..checkpoint import find_unreported
 from ..errors import SourceError
-from ..spec import FileSource, KafkaSource, Paths, Pipeline, Step, TableSource, in_bucket
+from ..spec import FileSource, KafkaSource, Paths, Pipeline, Step, TableSource, in_bucket, never_ends, trigger_kind
 from .checkpoint import Checkpoint, SeenFile
 from .delta import measure_table, read_position
 from .files import LandedFile, list_files, source_root
@@ -149,6 +149,8 @@ def measure_step(step: Step, paths: Paths, idle_run_every: timedelta, place: str
         reason = waiting.doubt
     elif unreported:
         reason = f"run {unreported[0].run_id} died before its report"
+    elif never_ends(step.trigger):
+        reason = f"trigger {trigger_kind(step.trigger)} waits for rows until the time budget is spent"
     elif idle_for is not None and idle_for >= idle_run_every:
         reason = f"nothing is new, but the last run was {idle_for.days} days ago: state and windows need a run"
     else:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..errors import SpecError
 from ..report import BatchReport, render_text
-from ..spec import RunRequest, Window
+from ..spec import Paths, RunRequest, Window
 from .app import Name, Root, Spec, app, err, load, out
 
 Master = Annotated[str | None, typer.Option("--master", help="Spark master that wins over the pipeline's: local[4], spark://host:7077, yarn")]
@@ -19,10 +19,23 @@ _MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%
 
 
 @app.command()
-def run(name: Name = None, spec: Spec = None, root: Root = None, master: Master = None) -> None:
+def run(
+    name: Name = None,
+    spec: Spec = None,
+    root: Root = None,
+    master: Master = None,
+    dev: Annotated[bool, typer.Option("--dev", help="A trial: each step reads from its start, for some seconds, into a new folder below the root's `dev/`. "
+                                      "The scheduled checkpoint, tables and reports are neither read nor written.")] = False,
+    seconds: Annotated[float | None, typer.Option(min=0.1, help="Of a trial: how long each step takes rows. Default: 10", show_default=False)] = None,
+) -> None:
     """Drain what is new, then print the report."""
-    file, _ = load(name, spec)
-    _run(RunRequest(pipeline=str(file.resolve()), root=root, master=master))
+    file, pipeline = load(name, spec)
+    if seconds is not None and not dev:
+        raise SpecError("only a trial ends after some seconds", where="--seconds", do="Write --dev as well; a run ends within the pipeline's `budget`")
+    request = RunRequest(pipeline=str(file.resolve()), root=root, master=master, dev_seconds=(seconds or 10.0) if dev else None)
+    if dev:
+        err.print(f"trial: everything it makes lies below {Paths.under(root, pipeline.name).trial(request.run_id).root}, which may be removed at any time", markup=False)
+    _run(request)
 
 
 @app.command()

@@ -160,8 +160,8 @@ class RunReport(_Record):
     schema_version: int = 1
     pipeline: str
     run_id: str
-    kind: Literal["scheduled", "backfill"] = "scheduled"
-    """`scheduled` drains what is new, whoever started it; `backfill` covers a window."""
+    kind: Literal["scheduled", "backfill", "trial"] = "scheduled"
+    """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has a root of its own."""
     window: str | None = None
     started: datetime
     ended: datetime

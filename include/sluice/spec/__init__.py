@@ -14,13 +14,14 @@ from .records import Records
 from .run import RunRequest, Window, clean_run_id
 from .sink import ConsoleSink, DeltaSink, FilesSink, ForeachBatchSink, ForeachSink, JdbcSink, MemorySink, Sink
 from .source import SYSTEM_COLUMNS, FileSource, RateSource, SocketSource, Source, TableSource, TableStart
-from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, trigger_kind
+from .trial import check_trial, is_trial_source
+from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, never_ends, trigger_kind
 
 __all__ = [
     "AVAILABLE_NOW", "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Connection", "ConsoleSink", "Dedup", "DeltaSink", "EventTime", "FileSource", "FilesSink",
     "ForeachBatchSink", "ForeachSink", "Interval", "JdbcSink", "KafkaCluster", "KafkaSink", "KafkaSource", "KafkaStart", "MemorySink", "Paths", "Pipeline",
     "RateSource", "Records", "RuleSpec", "RunRequest", "Security", "Sink", "SocketSource", "Source", "Step", "TableSource", "TableStart", "Trigger", "Window",
-    "aws_client", "clean_run_id", "client_config", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration",
-    "in_bucket", "is_remote", "lease_folder", "load_pipeline", "open_path", "read_connection", "remove_tree", "replace_file", "resolve_cluster", "resolve_path",
+    "aws_client", "check_trial", "clean_run_id", "client_config", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration",
+    "in_bucket", "is_remote", "is_trial_source", "lease_folder", "load_pipeline", "never_ends", "open_path", "read_connection", "remove_tree", "replace_file", "resolve_cluster", "resolve_path",
     "rule_columns", "s3_client", "spark_options", "split_uri", "store_errors", "trigger_kind",
 ]

@@ -143,6 +143,8 @@ class KafkaSink(KafkaCluster):
     """One column (text or bytes) as it is, or the columns of a JSON object; by default all columns as JSON."""
     headers: dict[str, str] = {}
     """Header -> column."""
+    mode: Literal["append", "update"] = "append"
+    """Of a transform that aggregates. `append`: a group once, when its watermark has passed. `update`: in each batch the groups that changed; for steps without a Delta table."""
     options: dict[str, str] = {}
     """Settings of the producer: `kafka.…`, passed through as written."""
 

@@ -77,6 +77,10 @@ class Paths:
         """The late table of a step."""
         return self._join("tables", self.pipeline, f"{step}__late")
 
+    def trial(self, run_id: str) -> "Paths":
+        """Paths of a trial: a root of its own, below `dev/`, that no other run knows."""
+        return Paths(self._join("dev", run_id), self.pipeline)
+
     def lease(self, step: str, backfill: str | None = None) -> str:
         """Where the lease of a step's checkpoint lies."""
         return f"{self.checkpoint(step, backfill)}/lease"

@@ -6,13 +6,15 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from .continuous import why_not_continuous
 from .dedup import Dedup, EventTime, RuleSpec
 from .model import Spec
 from .paths import Paths
 from .quantities import Duration, parse_duration
 from .sink import DeltaSink, Sink
-from .source import RateSource, SocketSource, Source, TableSource
-from .trigger import AVAILABLE_NOW, Trigger
+from .source import Source, TableSource
+from .trial import is_trial_source, why_trial
+from .trigger import AVAILABLE_NOW, Trigger, describe_trigger, never_ends, trigger_kind
 
 _NAME = r"^[a-z][a-z0-9_]{0,62}$"
 
@@ -47,7 +49,7 @@ class Step(Spec):
     sinks: Annotated[list[Sink], BeforeValidator(_as_list, json_schema_input_type=Sink | list[Sink])] = Field(default=[DeltaSink()], alias="sink", min_length=1)
     """One sink or several. A Delta table among them is the target: it remembers the keys, and the others get the rows that were written to it."""
     trigger: Trigger = AVAILABLE_NOW
-    """`available_now` drains what waits and stops; the others (`once`, `default`, `{processing_time: 10 seconds}`, `{continuous: 1 second}`) are for trials."""
+    """`available_now` drains what waits and stops; the others (`once`, `default`, `{processing_time: 10 seconds}`, `{continuous: 1 second}`) give something up, which reports and `sluice validate` say."""
 
     @property
     def target(self) -> DeltaSink | None:
@@ -62,6 +64,11 @@ class Step(Spec):
     def further_sinks(self) -> list[Spec]:
         """Every sink but the target."""
         return [sink for sink in self.sinks if sink is not self.target]
+
+    @property
+    def output_mode(self) -> str:
+        """Spark's output mode: `update` where a sink takes groups that changed, else `append`."""
+        return "update" if any(getattr(sink, "mode", "") == "update" for sink in self.sinks) else "append"
 
     @property
     def columns(self) -> dict[str, str]:
@@ -87,8 +94,13 @@ class Step(Spec):
                 raise ValueError("the `keys` of an upsert must hold those of `dedup`, or two rows of a batch could want one place; add them, or write `mode: append`")
         if self.target is None and self.dedup is not None and self.dedup.memory == "table":
             raise ValueError("`memory: table` needs a Delta sink that remembers the keys; add one, or write `memory: state`")
+        added_to = [sink.kind for sink in self.sinks if sink.kind in ("delta", "files") or getattr(sink, "mode", "update") in ("append", "insert_new")]
+        if self.output_mode == "update" and added_to:
+            raise ValueError(f"sink mode update sends a row again when it changes, and the sink {added_to[0]} of the same step would add each to those before; give it a step of its own")
         if self.dedup is not None and self.event_time is None:
             raise ValueError("`dedup` needs `event_time`; name the column that says when a row happened")
+        if trigger_kind(self.trigger) == "continuous" and (why := why_not_continuous(self)) is not None:
+            raise ValueError(f"trigger continuous does not fit this step: {why}")
         if self.transform is None and self.columns:
             self._check_names()
         return self
@@ -109,7 +121,8 @@ class Step(Spec):
 
 def describe_limits(step: Step) -> list[str]:
     """What a step's choices give up, one sentence each; `sluice validate` prints them."""
-    limits = []
+    lost = describe_trigger(step.trigger)
+    limits = [f"{step.name}: {lost}"] if lost else []
     if step.dedup and step.dedup.memory == "state":
         limits.append(f"{step.name}: with `memory: state` Spark drops rows behind the watermark itself: they are counted as late and kept nowhere, "
                       "and a backfill does not share that memory")
@@ -179,9 +192,12 @@ class Pipeline(Spec):
     @model_validator(mode="after")
     def _check_unattended(self) -> "Pipeline":
         for step in self.steps:
-            if self.schedule is not None and isinstance(step.source, RateSource | SocketSource):
-                lost = "a socket cannot be read again after a crash" if step.source.kind == "socket" else f"{step.source.kind} makes rows as time passes, so no run is ever done"
-                raise ValueError(f"step {step.name}: source {step.source.kind} is for trials ({lost}); write `schedule: null` and start it with `sluice run --dev`")
+            if self.schedule is not None and is_trial_source(step.source):
+                raise ValueError(f"step {step.name}: source {step.source.kind} is for trials ({why_trial(step.source)}); "
+                                 "write `schedule: null` and start it with `sluice run --dev`")
+        for step in self.steps[:-1]:
+            if never_ends(step.trigger):
+                raise ValueError(f"step {step.name}: trigger {trigger_kind(step.trigger)} takes all the time of a run, so no step after it would get any; make it the last step")
         earlier: list[str] = []
         for step in self.steps:
             if isinstance(step.source, TableSource) and step.source.step is not None and step.source.step not in earlier:

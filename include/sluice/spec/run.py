@@ -45,11 +45,19 @@ class RunRequest(Spec):
     """Backfills only: insert what is missing, or replace the window atomically."""
     root: str | None = None
     master: str | None = None
+    dev_seconds: float | None = Field(default=None, gt=0)
+    """Makes the run a trial in a root of its own: each step reads from its start, for at most this many seconds."""
     backlog_bytes: int | None = None
     """What the probe saw; chooses the JVM profile."""
 
     parents: list[tuple[int, float]] = []
     """Process id and start time (epoch seconds) of those who asked for the run, on this machine: it stops when one is gone."""
+
+    @model_validator(mode="after")
+    def _check_trial(self) -> "RunRequest":
+        if self.dev_seconds is not None and self.window is not None:
+            raise ValueError("a run is a trial or a backfill, not both")
+        return self
 
     @property
     def backfill(self) -> str | None:

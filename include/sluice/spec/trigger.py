@@ -8,11 +8,15 @@ from pydantic import model_validator
 from .model import Spec
 from .quantities import Duration, format_duration
 
+UNENDING = ("default", "processing_time", "continuous")
+"""Triggers under which a query does not end by itself."""
+
 _LOST = {
-    "once": "one batch takes the whole backlog, whatever bounds the source has",
+    "once": "one batch takes the whole backlog, whatever bounds the source has (after a crash, only what that run had planned)",
     "default": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
     "processing_time": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
-    "continuous": "no batches, so no deduplication, no rules, no counts: rows go from Kafka (or rate) to Kafka as they come, at least once",
+    "continuous": "no batches, so no deduplication, no rules, no quarantine and no counts (all are zero): rows go from the source to the sink as they come, "
+                  "at least once, and records that cannot be parsed are left out",
 }
 
 
@@ -43,6 +47,11 @@ def trigger_kind(trigger: Trigger) -> str:
     if isinstance(trigger, str):
         return trigger
     return "processing_time" if trigger.processing_time is not None else "continuous"
+
+
+def never_ends(trigger: Trigger) -> bool:
+    """True where a query goes on until somebody stops it."""
+    return trigger_kind(trigger) in UNENDING
 
 
 def describe_trigger(trigger: Trigger) -> str | None:

@@ -34,8 +34,7 @@ def process_batch(run: StepRun, frame: DataFrame, batch: int) -> None:
     checkpoint = Checkpoint(f"{run.checkpoint}/spark")
     taken = run.intake.inspect(checkpoint, batch)
     watermark = checkpoint.batch_watermark_ms(batch)
-    stateful = run.step.dedup is not None and run.step.dedup.memory == "state"  # its frame must be read in any case, for the state
-    done = _replayed(run, frame, batch, watermark) if batch == run.open_batch and run.target and not stateful else None
+    done = _replayed(run, frame, batch, watermark) if batch == run.open_batch and run.target and not run.stateful else None
     report, verdicts = done or _survey_and_write(run, frame, batch, watermark, taken)
     report.watermark_ms, report.files, report.ranges = watermark or None, taken.files, taken.ranges
     report.seconds = round(time.monotonic() - started, 3)
@@ -53,12 +52,13 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
     frame = frame if held else judge(frame, run.step, run.business, run.rules)
     passes_again = _merges(run) and not compares_whole_rows(run.keys, run.business)  # for keys of which copies differ; two passes are cheaper parsed twice
-    kept = held or not run.target or taken.fetched or (passes_again and taken.small)
+    kept = run.stateful or not run.target or taken.fetched or (passes_again and taken.small)
+    watermark = 0 if held or run.step.dedup is None else watermark  # without dedup it is the transform's own, of rows that went into its state
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if kept else frame
     try:
-        newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark and not held else None
-        survey = take_survey(frame, run.rules, 0 if held else watermark, run.hidden, newest)
-        report = _write(run, frame, batch, survey, 0 if held else watermark, taken.lost)
+        newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark else None
+        survey = take_survey(frame, run.rules, watermark, run.hidden, newest)
+        report = _write(run, frame, batch, survey, watermark, taken.lost)
         if held:
             run.count_dropped(report.counts)
     finally:

@@ -1,9 +1,10 @@
-"""Runs one query until the backlog is gone or the time is up."""
+"""Runs one query until the backlog is gone, its end has come or the time is up."""
 
 import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Lock
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -12,8 +13,10 @@ from pyspark.sql.streaming import StreamingQuery
 
 from ..backlog import normalize_uri
 from ..errors import SourceError, TransientError
+from ..spec import AVAILABLE_NOW, Trigger
 from .jvm import JVM_GONE
 from .transform import sql_message
+from .trigger import trigger_options
 
 _MAY_PASS = re.compile(
     r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
@@ -50,34 +53,59 @@ class UnplannedFiles(Exception):
         self.paths = paths
 
 
-def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int], None], deadline: float, raise_if_lost: Callable[[], None] = lambda: None,
-          grace: float = 120.0) -> list[dict]:
-    """Run a stream with `availableNow` until its backlog is gone.
+class _Batches:
+    """Calls `process` with each batch until `last`, a `time.monotonic()`; knows whether one is on its way."""
 
-    Args: checkpoint: folder of Spark's checkpoint. process: called with each batch and its id. deadline: `time.monotonic()` after which no batch starts;
-    a batch that then runs longer than `grace` seconds more is cut off and comes again. raise_if_lost: asked every second. Returns Spark's progress events.
-    Raises OutOfTime, UnreadableFile and what `process` raised.
-    """
-    failures: list[Exception] = []
+    def __init__(self, process: Callable[[DataFrame, int], None], last: float) -> None:
+        self.process, self.last = process, last
+        self.failures: list[Exception] = []
+        self._lock, self._running, self._newest = Lock(), False, -1
 
-    def guarded(frame: DataFrame, batch: int) -> None:
+    def __call__(self, frame: DataFrame, batch: int) -> None:
         try:
-            if time.monotonic() > deadline:
-                raise OutOfTime
-            process(frame, batch)
+            with self._lock:  # who asks after `last` either sees this batch or keeps it from starting
+                if time.monotonic() > self.last:
+                    raise OutOfTime
+                self._newest, self._running = batch, True
+            self.process(frame, batch)
         except Exception as error:  # some of the JVM's come as py4j's own error
-            failures.append(error)
+            self.failures.append(error)
             raise
+        finally:
+            self._running = False
 
-    query = stream.writeStream.foreachBatch(guarded).option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    def are_settled(self, query: StreamingQuery) -> bool:
+        """True when no batch is in work and Spark has committed the newest: its progress is told after that."""
+        with self._lock:
+            running = self._running
+        return not running and (self._newest < 0 or (query.lastProgress or {"batchId": -1})["batchId"] >= self._newest)
+
+
+def drain(stream: DataFrame, checkpoint: str, process: Callable[[DataFrame, int], None], deadline: float, raise_if_lost: Callable[[], None] = lambda: None,
+          grace: float = 120.0, trigger: Trigger = AVAILABLE_NOW, end: float | None = None, mode: str = "append") -> bool:
+    """Run a stream until its query ends by itself, or between two batches at `end`; returns whether it ended by itself.
+
+    Args: checkpoint: folder of Spark's checkpoint. process: called with each batch and its id. deadline, end: by `time.monotonic()`; no batch starts after
+    either, and one that then runs longer than `grace` seconds more is cut off and comes again. raise_if_lost: asked every second. mode: append or update.
+    Raises OutOfTime at the deadline (unless that is `end`), UnreadableFile and what `process` raised.
+    """
+    last = deadline if end is None else min(end, deadline)
+    batches = _Batches(process, last)
+    query = stream.writeStream.foreachBatch(batches).outputMode(mode).option("checkpointLocation", checkpoint).trigger(**trigger_options(trigger)).start()
     try:
-        while not query.awaitTermination(1):
+        while not query.awaitTermination(1 if end is None else min(1.0, max(0.1, last - time.monotonic()))):
             raise_if_lost()
-            if time.monotonic() > deadline + grace:
+            over = time.monotonic() - last
+            if over > grace:
                 raise OutOfTime
-        return [dict(progress) for progress in query.recentProgress]
+            if end is not None and over > 0 and batches.are_settled(query):
+                return False
+        return True
     except PySparkException as error:
-        raise explain(failures[-1] if failures else error) from None
+        first = batches.failures[-1] if batches.failures else error
+        if isinstance(first, OutOfTime) and end is not None:
+            return False
+        raise explain(first) from None
     except JVM_GONE as error:
         raise TransientError("the JVM ended in the middle of the run, most often for want of memory",
                              do="Raise `spark.driver.memory` under `spark:`, or lower `max_bytes_per_batch`") from error

@@ -11,16 +11,18 @@ from pyspark.sql import SparkSession
 
 from ..backfill import Range
 from ..backlog import Checkpoint, table_version
-from ..checkpoint import Entry, Lease, check_parents, find_unreported, forget, note_batch, take_turn
+from ..checkpoint import Entry, Lease, check_parents, complete_epochs, find_unreported, forget, note_batch, take_turn
 from ..report import BatchReport, Counts, StepReport, add_histograms, merge_ranges
-from ..spec import Paths, Pipeline, RunRequest, Step
+from ..spec import Paths, Pipeline, RunRequest, Step, Trigger, describe_trigger, never_ends, trigger_kind
 from .batch import process_batch
+from .continuous import run_continuous
 from .drain import ChangedTable, OutOfTime, UnplannedFiles, UnreadableFile, drain
 from .sinks import describe_sink
 from .sources import Intake, choose_intake
 from .step import build_step, count_dropped_by_state
 from .step_run import StepRun
 from .tables import locate_target
+from .trigger import choose_end, choose_trigger
 
 Progress = Callable[[str, int, int, BatchReport | None], None]
 
@@ -59,22 +61,30 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
 
     Args: chosen: the files of a backfill. Raises what building and draining raise.
     """
-    checkpoint = Checkpoint(context.paths.checkpoint(step.name, context.request.backfill) + "/spark")
+    place = context.paths.checkpoint(step.name, context.request.backfill) + "/spark"
+    complete_epochs(place)  # a continuous run that was killed left them
+    checkpoint, trigger = Checkpoint(place), choose_trigger(step, context.request)
+    lost = describe_trigger(trigger) if trigger == step.trigger else None
+    report.warnings += [lost] if lost else []
     report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
     intake = choose_intake(context.pipeline, step, context.paths, context.request, checkpoint, chosen)
     target = locate_target(context.spark, step, context.paths)
     report.target = target or ", ".join(describe_sink(sink) for sink in step.sinks)
-    run = None
+    if trigger_kind(trigger) == "continuous":
+        return run_continuous(context, step, report, intake, trigger)
+    run = end = None
     while True:
         began = time.monotonic()
         stream, run = _build(context, step, report, intake, target, run)
         _carry_over(run, context.paths, checkpoint)
         _add_time(report, "prepare", began)
         began = time.monotonic()
+        end = end or choose_end(trigger, context.request, context.deadline)
         try:
             if intake.is_empty:
                 return True
-            drain(stream, f"{run.checkpoint}/spark", partial(process_batch, run), context.deadline, context.raise_if_lost)
+            done = drain(stream, place, partial(process_batch, run), context.deadline, context.raise_if_lost, trigger=trigger, end=end, mode=step.output_mode)
+            _note_end(context, report, trigger, done, Checkpoint(place))
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
             return True
@@ -85,6 +95,14 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             return False
         finally:
             _close(run, report)
+
+
+def _note_end(context: RunContext, report: StepReport, trigger: Trigger, done: bool, checkpoint: Checkpoint) -> None:
+    """Say what is left when the query was stopped at its end: a batch that was planned, or rows that a trial's time was too short for."""
+    trial = context.request.dev_seconds is not None
+    report.left_for_next_run = not done and not trial and checkpoint.open_batch is not None
+    if not done and trial and not never_ends(trigger):
+        report.warnings.append(f"the trial's {context.request.dev_seconds:g} seconds ended before its source did")
 
 
 def _build(context: RunContext, step: Step, report: StepReport, intake: Intake, target: str, earlier: StepRun | None) -> tuple:

@@ -14,6 +14,7 @@ from ..spec import SYSTEM_COLUMNS, Paths, Pipeline, RunRequest, Step
 from . import quarantine
 from .classify import judge, key_columns, mark_time, require_columns
 from .columns import DEFECT, ENTERED, FILTERED, RESCUED, SOURCE, STAGE, TIME, col
+from .output_mode import check_output_mode, is_stateful
 from .sinks import describe_sink, prepare_sinks
 from .sources import Intake
 from .step_run import StepRun
@@ -43,10 +44,12 @@ def build_step(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
         # The operator must see good rows only, so their verdict belongs into the stream; else it is left to the batch, which reads only what it needs.
         frame = judge(frame, step, business, rules)
         frame = frame.where(is_good()).dropDuplicatesWithinWatermark(keys).unionByName(frame.where(~is_good()))
+    if step.transform is not None:
+        check_output_mode(frame, step.output_mode, f"{pipeline.name}.{step.name}: transform {step.transform}")
     checkpoint = paths.checkpoint(step.name, request.backfill)
     run = StepRun(step, paths, intake, target, pipeline.folder, [request.run_id], open_manifest(checkpoint).generation, checkpoint, business, keys, rules, table_rules, set(pipeline.pii),
                   late="merge" if step.dedup is None or request.window is not None else step.dedup.late, open_batch=Checkpoint(f"{checkpoint}/spark").open_batch,
-                  replace_where=_replace_where(step, request))
+                  replace_where=_replace_where(step, request), stateful=(step.dedup is not None and step.dedup.memory == "state") or (step.transform is not None and is_stateful(frame)))
     columns = _ensure_tables(spark, run, frame.schema[SOURCE].dataType)
     prepare_sinks(spark, pipeline, step, columns, business.names)
     return frame, run

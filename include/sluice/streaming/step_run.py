@@ -52,6 +52,8 @@ class StepRun:
     """The right to commit to the target, for the length of a block."""
     count_dropped: Callable[[Counts], None] = lambda counts: None
     """Adds what the state store's operator dropped from a batch."""
+    stateful: bool = False
+    """Spark keeps something from batch to batch, so a batch must be read, and only once."""
     replace_where: str | None = None
     finished: list[Entry] = field(default_factory=list)
     """The batches so far, with those of runs that did not live to report them."""

@@ -84,28 +84,46 @@ def deliver(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> int:
     order, after those of the batch before. Raises SinkError where trying again cannot help, TransientError where it may; part of the batch may then be sent.
     """
     count = rows.count()  # Spark observes no metrics in a write to Kafka
-    options = spark_options(sink) | _PATIENCE | sink.options
     try:
         if count:
-            build_records(rows, sink, delivery).write.format("kafka").options(**options).save()
+            build_records(rows, sink, delivery).write.format("kafka").options(**writer_options(sink)).save()
     except (Py4JJavaError, PySparkException) as error:
-        raise _explain(error, sink, options["kafka.bootstrap.servers"]) from None
+        raise explain_refusal(error, sink) from None
     return count
+
+
+def writer_options(sink: KafkaSink) -> dict[str, str]:
+    """Settings of Spark's writer."""
+    return spark_options(sink) | _PATIENCE | sink.options
 
 
 def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataFrame:
     """Columns topic, key, value and headers, as Spark's Kafka sink takes them."""
-    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.topic_column).cast("string")
-    key = F.lit(None).cast("binary") if sink.key is None else _as_bytes(rows, sink.key)
     own = {f"header{number}": _as_bytes(rows, name) for number, name in enumerate(sink.headers.values())}
-    sent = rows.select(topic.alias("topic"), key.alias("key"), _value(rows, sink, delivery).alias("value"), *(c.alias(name) for name, c in own.items()))
+    sent = rows.select(*_record(rows, sink, delivery.columns), *(c.alias(name) for name, c in own.items()))
     # The hash passes over NULLs, so that records may share it: what they say decides their order, and records that say the same may change places.
     hashed = sent.withColumn("hash", F.xxhash64(*sent.columns))
     number = F.row_number().over(Window.partitionBy("hash").orderBy(*sent.columns))
     position = F.concat_ws("-", F.lpad(F.lower(F.hex("hash")), 16, "0"), number)
     headers = [*zip(sink.headers, map(F.col, own), strict=True), (BATCH, F.lit(delivery.token).cast("binary")), (POSITION, position.cast("binary"))]
+    return hashed.select("topic", "key", "value", _pairs(headers))
+
+
+def records_without_batch(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> DataFrame:
+    """The same, row by row and without the headers of a batch: nothing then tells a record that was sent again. Args: columns: the user's."""
+    headers = [(header, _as_bytes(rows, name)) for header, name in sink.headers.items()]
+    return rows.select(*_record(rows, sink, columns), *([_pairs(headers)] if headers else []))
+
+
+def _record(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> list[Column]:
+    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.topic_column).cast("string")
+    key = F.lit(None).cast("binary") if sink.key is None else _as_bytes(rows, sink.key)
+    return [topic.alias("topic"), key.alias("key"), _value(rows, sink, columns).alias("value")]
+
+
+def _pairs(headers: list[tuple[str, Column]]) -> Column:
     pairs = F.array(*(F.struct(F.lit(name).alias("key"), value.alias("value")) for name, value in headers))
-    return hashed.select("topic", "key", "value", pairs.cast("array<struct<key:string,value:binary>>").alias("headers"))
+    return pairs.cast("array<struct<key:string,value:binary>>").alias("headers")
 
 
 def _as_bytes(rows: DataFrame, name: str) -> Column:
@@ -113,17 +131,17 @@ def _as_bytes(rows: DataFrame, name: str) -> Column:
     return col(name) if isinstance(rows.select(col(name)).schema[0].dataType, BinaryType) else col(name).cast("string").cast("binary")
 
 
-def _value(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> Column:
+def _value(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> Column:
     if isinstance(sink.value, str):
         return _as_bytes(rows, sink.value)
-    return F.to_json(F.struct(*map(col, sink.value or delivery.columns)), _JSON).cast("binary")
+    return F.to_json(F.struct(*map(col, sink.value or columns)), _JSON).cast("binary")
 
 
-def _explain(error: Exception, sink: KafkaSink, servers: str) -> Exception:
+def explain_refusal(error: Exception, sink: KafkaSink) -> Exception:
     """Kafka's own complaint as an error of ours; any other error as it is."""
     thrown = [("Construct" if "Failed to construct" in said else name, said) for name, said in _THROWN.findall(str(error).partition("Driver stacktrace")[0])]
     place = f"topic {sink.topic}" if sink.topic else f"topics of column {sink.topic_column}"
-    where = f"sink kafka: {place} on brokers {servers}"
+    where = f"sink kafka: {place} on brokers {writer_options(sink)['kafka.bootstrap.servers']}"
     for part, advice in _ADVICE.items():
         if any(part in name for name, _ in thrown):
             # The last cause says most of a setting that is wrong, the first says which topic is not there.

@@ -25,14 +25,15 @@ def print_rows(rows: DataFrame, sink: ConsoleSink, delivery: Delivery) -> int:
     """Print the first rows of a batch as Spark shows them, hidden columns masked; returns how many rows the batch has. A batch that comes again is printed again."""
     try:
         count = rows.count()
-        shown = rows.select(*[_mask(name, delivery.hidden) for name in delivery.columns])._show_string(sink.rows, True) if count else ""
+        shown = rows.select(*[mask(name, delivery.hidden) for name in delivery.columns])._show_string(sink.rows, True) if count else ""
     except SPARK_FAILED as error:
         raise explain_delivery(error, "console") from error
     print(f"Batch {delivery.batch}: {count:,} row(s)\n{shown}", end="\n" if not shown else "", flush=True)
     return count
 
 
-def _mask(name: str, hidden: frozenset[str]) -> Column:
+def mask(name: str, hidden: frozenset[str]) -> Column:
+    """A column, its values hidden where they may not be shown."""
     return F.when(col(name).isNotNull(), F.lit(HIDDEN_VALUE)).alias(name) if name in hidden else col(name)
 
 
