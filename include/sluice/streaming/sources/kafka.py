@@ -19,6 +19,9 @@ from .intake import BatchInput, Intake
 
 _KEPT_RECORDS = 200_000
 """Records of a batch up to which its parsed rows are kept in memory between the passes."""
+_PATIENCE = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
+_FETCH_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "30000"}
+"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for records once. Spark's and Kafka's own bounds are three minutes."""
 _TOMBSTONE = "the record has no value (a tombstone)"
 
 
@@ -81,7 +84,12 @@ class KafkaIntake(Intake):
         ours = {name: value for name, value in chosen.items() if value}
         ours |= {"failOnDataLoss": str(source.fail_on_data_loss).lower(), "includeHeaders": str(source.headers).lower(), "kafka.isolation.level": source.isolation}
         ours |= {"maxOffsetsPerTrigger": str(source.max_offsets_per_batch)} if source.max_offsets_per_batch else {}
-        return {**source.options, **spark_options(source), **ours, **self._start()}
+        return {**self._patience(), **source.options, **spark_options(source), **ours, **self._start()}
+
+    def _patience(self) -> dict[str, str]:
+        """Our bounds where the user's options have none. The two of the client go together: Kafka refuses the first where it is less than the second."""
+        named = {name.lower() for name in self.source.options}
+        return _FETCH_PATIENCE | ({} if named & set(_PATIENCE) else _PATIENCE)
 
     def _start(self) -> dict[str, str]:
         start = KafkaStart(timestamp=self.since) if self.since is not None else self.source.start
