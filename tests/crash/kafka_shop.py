@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from sluice.report import Counts, list_reports
+from sluice.report import Counts, RunReport, list_reports
+from sluice.runner import run_pipeline
+from sluice.spec import RunRequest
 from sluice.torture import count_rows
 
 from tests.kafka_broker import KafkaBroker, Record
@@ -80,7 +82,8 @@ class KafkaShop:
             "sink": [
                 {"kind": "delta"},
                 {"kind": "jdbc", "url": postgres.jdbc_url, "user": postgres.user, "password": "${PG_PASSWORD}", "table": name},
-                {"kind": "kafka", "servers": broker.servers, "topic": self.sent, "key": "id"},
+                {"kind": "kafka", "servers": broker.servers, "topic": self.sent, "key": "id",
+                 "options": {"kafka.max.block.ms": "5000"}},
             ],
         }
         folder.mkdir(exist_ok=True)
@@ -93,6 +96,12 @@ class KafkaShop:
         else:
             self.broker.produce(self.topic, records)
         self.truth.add([] if abort else records)
+
+    def run(self) -> RunReport:
+        """Run once in this process; every report balances."""
+        report = run_pipeline(RunRequest(pipeline=str(self.yaml), root=str(self.root)))
+        report.check()
+        return report
 
     def differences(self, spark) -> list[str]:
         """One sentence for each place that does not hold what it should; none means nothing was lost, doubled or miscounted."""
