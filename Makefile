@@ -48,9 +48,11 @@ ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables i
 bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
 	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),3)
 
-crash: $(READY) ## Kill N runs and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
+crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
+	@$(BIN)/sluice jars fetch core kafka broker jdbc
 	@SLUICE_CRASH_SIZE=$(or $(N),$(SIZE),50) SLUICE_RACES=$(or $(RACES),12) SLUICE_SUPERVISOR_KILLS=$(or $(SUPERVISORS),4) SLUICE_CRASH_SEED=$(or $(SEED),20260101) \
-	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
+	  SLUICE_KAFKA_KILLS=$(or $(KAFKA_KILLS),30) \
+	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_kafka_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
 
 lint: $(INSTALLED) ## Check style and the direction of imports
 	@$(BIN)/ruff check .
