@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from sluice.errors import ExitCode
 from sluice.spec import Window
-from sluice.streaming import execute
+from sluice.streaming import batch, execute
 
 from tests.kafka_broker import Record
 from tests.spark.factories import Project
@@ -273,11 +273,11 @@ def change_first(monkeypatch, change) -> None:
     """Let something happen to the topic when Spark has planned the first batch of the next run, before a record of it is read."""
     original, changed = execute.process_batch, []
 
-    def process(run, frame, batch):
+    def process(run, frame, number):
         if not changed:
-            changed.append(batch)
+            changed.append(number)
             change()
-        original(run, frame, batch)
+        original(run, frame, number)
 
     monkeypatch.setattr(execute, "process_batch", process)
 
@@ -296,6 +296,25 @@ def test_records_that_expire_between_planning_and_reading_stop_the_run_or_are_na
         assert (report.exit_code, report.counts.read) == (ExitCode.TERMINAL, 0)
         assert "records that were planned to be read are gone from the brokers" in report.error
         assert f"[0, 6) for topic partition {topic}-0" in report.error and "fail_on_data_loss: false" in report.error
+
+
+@pytest.mark.parametrize("step", [None, DEDUP | {"dedup": {"keys": list(ORDER), "within": "2 days"}}], ids=["append", "whole_rows"])
+def test_records_that_expire_after_they_were_counted_are_written_all_the_same(project, kafka_broker, monkeypatch, request, step):
+    topic = kafka_broker.create_topic(f"expired_between_{request.node.callspec.id}")
+    kafka_broker.produce(topic, [order(n) for n in range(6)])
+    shop = project(topic, step, fail_on_data_loss=False, options=HASTY)
+    count = batch.take_survey
+
+    def count_then_expire(*args):
+        survey = count(*args)
+        kafka_broker.expire(topic, 0, 4)
+        return survey
+
+    monkeypatch.setattr(batch, "take_survey", count_then_expire)
+    report = shop.run()
+    assert (report.error, report.counts.read, report.counts.written) == (None, 6, 6)
+    assert ids(shop) == [f"o{n}" for n in range(6)]
+    assert report.steps[0].warnings == [f"records expired that were to be read, or just had been, {topic}/0: up to 4"]
 
 
 def test_a_topic_deleted_while_it_is_read_may_be_brokers_that_are_away_until_the_next_run_asks_them(project, kafka_broker, monkeypatch):

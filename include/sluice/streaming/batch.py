@@ -53,7 +53,7 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
     held = run.step.dedup is not None and run.step.dedup.memory == "state"
     frame = frame if held else judge(frame, run.step, run.business, run.rules)
     passes_again = _merges(run) and not compares_whole_rows(run.keys, run.business)  # for keys of which copies differ; two passes are cheaper parsed twice
-    kept = held or not run.target or (passes_again and taken.small)
+    kept = held or not run.target or (passes_again and taken.small) or taken.fleeting
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if kept else frame
     try:
         newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark and not held else None

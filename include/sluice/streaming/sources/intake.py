@@ -22,6 +22,8 @@ class BatchInput:
     """Files that cannot be read, and why; each becomes one quarantined record."""
     small: bool = False
     """True where the parsed rows fit into memory."""
+    fleeting: bool = False
+    """True where reading it again may come to fewer records, without an error: what is counted and what is written must then be read once."""
 
 
 class Intake(ABC):

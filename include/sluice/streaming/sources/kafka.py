@@ -106,17 +106,17 @@ class KafkaIntake(Intake):
         """The offsets of a planned batch."""
         ranges = {f"{topic}/{p}": span for topic, parts in planned_offsets(checkpoint, batch).items() for p, span in sorted(parts.items()) if span[1] > span[0]}
         amount = sum(until - start for start, until in ranges.values())
-        return BatchInput(amount=amount, ranges=ranges, small=amount <= _KEPT_RECORDS)
+        return BatchInput(amount=amount, ranges=ranges, small=amount <= _KEPT_RECORDS, fleeting=not self.source.fail_on_data_loss)
 
     def review(self, batches: list[BatchReport]) -> list[str]:
-        """Records that expired between planning and reading, where a run goes on without them. An offset without a record is no loss, so the brokers are asked."""
-        fewer = [batch.ranges for batch in batches if batch.counts.read < sum(until - start for start, until in batch.ranges.values())]
-        if self.source.fail_on_data_loss or not fewer:
+        """Records that may have expired between planning and reading, where a run goes on without them; Spark does not say, so the brokers are asked."""
+        ranges = reduce(merge_ranges, (batch.ranges for batch in batches), {})
+        if self.source.fail_on_data_loss or not ranges:
             return []
         try:
-            expired = measure_expired(self.source, reduce(merge_ranges, fewer))
+            expired = measure_expired(self.source, ranges)
         except TransientError as error:
-            return [f"a batch came to fewer records than it has offsets, and whether some expired is not known: {error}"]
+            return [f"whether records expired before they were read is not known: {error}"]
         known = {f"{topic}/{p}": count for topic, parts in self.backlog.lost.items() for p, count in parts.items()}
         lost = [f"{place}: up to {count - known.get(place, 0):,}" for place, count in expired.items() if count > known.get(place, 0)]
         return [f"records expired that were to be read, or just had been, {', '.join(lost)}"] if lost else []
