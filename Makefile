@@ -52,9 +52,11 @@ bench-kafka: $(READY) ## The same from a Kafka topic; the broker is started and 
 	@$(BIN)/sluice jars fetch kafka broker
 	@$(BIN)/python -m tests.benchmarks.bench_kafka --size $(or $(SIZE),3)
 
-crash: $(READY) ## Kill N runs and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
+crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
+	@$(BIN)/sluice jars fetch core kafka broker jdbc
 	@SLUICE_CRASH_SIZE=$(or $(N),$(SIZE),50) SLUICE_RACES=$(or $(RACES),12) SLUICE_SUPERVISOR_KILLS=$(or $(SUPERVISORS),4) SLUICE_CRASH_SEED=$(or $(SEED),20260101) \
-	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
+	  SLUICE_KAFKA_KILLS=$(or $(KAFKA_KILLS),30) \
+	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_kafka_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
 
 lint: $(INSTALLED) ## Check style and the direction of imports
 	@$(BIN)/ruff check .

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 import pytest
 from sluice.errors import ExitCode
 from sluice.spec import Window
+from sluice.streaming import batch, execute
 
 from tests.kafka_broker import Record
 from tests.spark.factories import Project
 
 ORDER = {"id": "string", "n": "bigint", "at": "timestamp"}
+HASTY = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "2000", "kafkaConsumer.pollTimeoutMs": "2000"}
 DEDUP = {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}}
 
 
@@ -265,3 +267,64 @@ def test_a_backfill_reads_the_range_again_and_adds_only_what_is_missing(project,
     assert (report.error, report.counts.written, report.counts.duplicate) == (None, 1, 1)
     assert ids(shop) == ["o1", "o3", "o4", "o5"]
     assert shop.plan().reason == "nothing is new" and position == 0
+
+
+def change_first(monkeypatch, change) -> None:
+    """Let something happen to the topic when Spark has planned the first batch of the next run, before a record of it is read."""
+    original, changed = execute.process_batch, []
+
+    def process(run, frame, number):
+        if not changed:
+            changed.append(number)
+            change()
+        original(run, frame, number)
+
+    monkeypatch.setattr(execute, "process_batch", process)
+
+
+@pytest.mark.parametrize("go_on", [False, True], ids=["stop", "go_on"])
+def test_records_that_expire_between_planning_and_reading_stop_the_run_or_are_named_in_its_report(project, kafka_broker, monkeypatch, go_on):
+    topic = kafka_broker.create_topic(f"expired_meanwhile_{go_on}")
+    kafka_broker.produce(topic, [order(n) for n in range(6)])
+    shop = project(topic, DEDUP, fail_on_data_loss=not go_on, options=HASTY)
+    change_first(monkeypatch, lambda: kafka_broker.expire(topic, 0, 4))
+    report = shop.run()
+    if go_on:
+        assert (report.exit_code, report.counts.read, ids(shop)) == (ExitCode.DONE, 2, ["o4", "o5"])
+        assert report.steps[0].warnings == [f"records expired that were to be read, or just had been, {topic}/0: up to 4"]
+    else:
+        assert (report.exit_code, report.counts.read) == (ExitCode.TERMINAL, 0)
+        assert "records that were planned to be read are gone from the brokers" in report.error
+        assert f"[0, 6) for topic partition {topic}-0" in report.error and "fail_on_data_loss: false" in report.error
+
+
+@pytest.mark.parametrize("step", [None, DEDUP | {"dedup": {"keys": list(ORDER), "within": "2 days"}}], ids=["append", "whole_rows"])
+def test_records_that_expire_after_they_were_counted_are_written_all_the_same(project, kafka_broker, monkeypatch, request, step):
+    topic = kafka_broker.create_topic(f"expired_between_{request.node.callspec.id}")
+    kafka_broker.produce(topic, [order(n) for n in range(6)])
+    shop = project(topic, step, fail_on_data_loss=False, options=HASTY)
+    count = batch.take_survey
+
+    def count_then_expire(*args):
+        survey = count(*args)
+        kafka_broker.expire(topic, 0, 4)
+        return survey
+
+    monkeypatch.setattr(batch, "take_survey", count_then_expire)
+    report = shop.run()
+    assert (report.error, report.counts.read, report.counts.written) == (None, 6, 6)
+    assert ids(shop) == [f"o{n}" for n in range(6)]
+    assert report.steps[0].warnings == [f"records expired that were to be read, or just had been, {topic}/0: up to 4"]
+
+
+def test_a_topic_deleted_while_it_is_read_may_be_brokers_that_are_away_until_the_next_run_asks_them(project, kafka_broker, monkeypatch):
+    topic = kafka_broker.create_topic("deleted_meanwhile")
+    kafka_broker.produce(topic, [order(1)])
+    shop = project(topic, DEDUP, options=HASTY)
+    shop.run()
+    kafka_broker.produce(topic, [order(2)])
+    change_first(monkeypatch, lambda: kafka_broker.delete_topic(topic))
+    report = shop.run()
+    assert (report.exit_code, "the brokers did not answer in time" in report.error) == (ExitCode.TRANSIENT, True)
+    told = shop.run()
+    assert (told.exit_code, f"partitions that were read before are there no more: {topic}/0" in told.error) == (ExitCode.TERMINAL, True)

@@ -100,6 +100,16 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     return TopicBacklog(**found, partitions=partitions, oldest=broker.first_time(_most_waiting(found["waiting"], start, first), source.isolation), unknown_start=unknown)
 
 
+def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> dict[str, int]:
+    """How many offsets of ranges the brokers do not have any more, by `topic/partition`, where there are any. Raises TransientError when they cannot be asked."""
+    partitions: dict[str, list[int]] = {}
+    for place in ranges:
+        topic, _, partition = place.rpartition("/")
+        partitions.setdefault(topic, []).append(int(partition))
+    first = {f"{topic}/{p}": offset for topic, parts in connect(source).first_offsets(partitions).items() for p, offset in parts.items()}
+    return {place: min(first[place], until) - start for place, (start, until) in ranges.items() if first[place] > start}
+
+
 def _choose(source: KafkaSource, broker: Broker, committed: Offsets) -> dict[str, list[int]]:
     """The partitions of the topics by name that are there. Raises SourceError for those that are not and never were."""
     wanted = source.assign or dict.fromkeys(source.subscribe)

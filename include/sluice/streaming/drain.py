@@ -15,6 +15,7 @@ from ..backlog import normalize_uri
 from ..errors import SourceError, TransientError
 from ..spec import AVAILABLE_NOW, Trigger
 from .jvm import JVM_GONE
+from .kafka_failure import explain_kafka
 from .transform import sql_message
 from .trigger import trigger_options
 
@@ -138,7 +139,7 @@ def explain(error: Exception) -> Exception:
         return _explain_file(normalize_uri(named[1]), text, cause)
     if "No space left on device" in cause:
         return TransientError(f"the disk is full: {cause[:400]}", do="Make room, then run again: the batch comes again as it is")
-    return TransientError(f"Spark failed: {cause[:400]}", do="Run again; if it fails the same way, `sluice report` and the task's log have the rest")
+    return explain_kafka(text) or TransientError(f"Spark failed: {cause[:400]}", do="Run again; if it fails the same way, `sluice report` and the task's log have the rest")
 
 
 def _explain_file(path: str, text: str, cause: str) -> Exception:

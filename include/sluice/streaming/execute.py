@@ -160,6 +160,7 @@ def _close(run: StepRun, report: StepReport) -> None:
     samples = sorted({sample for batch in report.batches for sample in batch.conflict_samples})
     report.conflict_samples = samples[:1] + samples[1:][-1:]
     report.lateness = reduce(add_histograms, (batch.lateness for batch in report.batches), [])
+    report.warnings += [warning for warning in run.intake.review(report.batches) if warning not in report.warnings]
     report.rules = run.rule_results() + run.table_results
     report.offsets_after, report.watermark_after_ms = checkpoint.newest_commit, checkpoint.watermark_ms
     found = {"target": table_version(run.target) if run.target else None, "quarantine": table_version(report.quarantine), "late": table_version(run.paths.late(run.step.name))}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from ...backlog import Checkpoint
+from ...report import BatchReport
 from ...spec import Source
 
 
@@ -22,7 +23,7 @@ class BatchInput:
     small: bool = False
     """True where the parsed rows fit into memory."""
     fetched: bool = False
-    """True where a second pass would ask a server for the records again; its parsed rows are kept between the passes, on disk where memory ends."""
+    """True where a second pass would ask a server for the records again, which may then have fewer: what is counted and what is written is read once."""
 
 
 class Intake(ABC):
@@ -49,6 +50,10 @@ class Intake(ABC):
     @abstractmethod
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """What a batch reads that Spark has planned."""
+
+    def review(self, batches: list[BatchReport]) -> list[str]:
+        """What a person should know of batches, after they were read."""
+        return []
 
     def absorb(self, error: Exception) -> None:
         """Make the next try go on without what made this one fail; raises the error where that cannot be."""

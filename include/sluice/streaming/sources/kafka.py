@@ -9,14 +9,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 
-from ...backlog import Checkpoint, TopicBacklog, describe_losses, measure_topics, planned_offsets
-from ...errors import SourceError, SpecError
+from ...backlog import Checkpoint, TopicBacklog, describe_losses, measure_expired, measure_topics, planned_offsets
+from ...errors import SourceError, SpecError, TransientError
+from ...report import BatchReport, merge_ranges
 from ...spec import KafkaSource, KafkaStart, resolve_cluster, spark_options
 from ..columns import DEFECT, RAW, RESCUED, SOURCE, col, quote
 from ..headers import record_pattern
 from ..parse import decode, parse_text
 from .intake import BatchInput, Intake
 
+_PATIENCE = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
+_FETCH_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "30000"}
+"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for records once. Spark's and Kafka's own bounds are three minutes."""
 _TOMBSTONE = "the record has no value (a tombstone)"
 
 
@@ -79,7 +83,12 @@ class KafkaIntake(Intake):
         ours = {name: value for name, value in chosen.items() if value}
         ours |= {"failOnDataLoss": str(source.fail_on_data_loss).lower(), "includeHeaders": str(source.headers).lower(), "kafka.isolation.level": source.isolation}
         ours |= {"maxOffsetsPerTrigger": str(source.max_offsets_per_batch)} if source.max_offsets_per_batch else {}
-        return {**source.options, **spark_options(source), **ours, **self._start()}
+        return {**self._patience(), **source.options, **spark_options(source), **ours, **self._start()}
+
+    def _patience(self) -> dict[str, str]:
+        """Our bounds where the user's options have none. The two of the client go together: Kafka refuses the first where it is less than the second."""
+        named = {name.lower() for name in self.source.options}
+        return _FETCH_PATIENCE | ({} if named & set(_PATIENCE) else _PATIENCE)
 
     def _start(self) -> dict[str, str]:
         start = KafkaStart(timestamp=self.since) if self.since is not None else self.source.start
@@ -96,6 +105,19 @@ class KafkaIntake(Intake):
         ranges = {f"{topic}/{p}": span for topic, parts in planned_offsets(checkpoint, batch).items() for p, span in sorted(parts.items()) if span[1] > span[0]}
         amount = sum(until - start for start, until in ranges.values())
         return BatchInput(amount=amount, ranges=ranges, fetched=True)
+
+    def review(self, batches: list[BatchReport]) -> list[str]:
+        """Records that may have expired between planning and reading, where a run goes on without them; Spark does not say, so the brokers are asked."""
+        ranges = reduce(merge_ranges, (batch.ranges for batch in batches), {})
+        if self.source.fail_on_data_loss or not ranges:
+            return []
+        try:
+            expired = measure_expired(self.source, ranges)
+        except TransientError as error:
+            return [f"whether records expired before they were read is not known: {error}"]
+        known = {f"{topic}/{p}": count for topic, parts in self.backlog.lost.items() for p, count in parts.items()}
+        lost = [f"{place}: up to {count - known.get(place, 0):,}" for place, count in expired.items() if count > known.get(place, 0)]
+        return [f"records expired that were to be read, or just had been, {', '.join(lost)}"] if lost else []
 
 
 def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFrame:

@@ -1,0 +1,64 @@
+"""Runs from Kafka to Delta, PostgreSQL and Kafka, killed at random moments, write and count every record once. `make crash KAFKA_KILLS=30`."""
+
+import os
+import random
+import subprocess
+import time
+from contextlib import suppress
+
+import pytest
+from sluice.errors import ExitCode
+from sluice.torture import VICTIMS, drain, kill_run, start_run
+
+from tests.crash.kafka_shop import KafkaShop, make_records
+
+KILLS = int(os.environ.get("SLUICE_KAFKA_KILLS", "2"))
+SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
+RUN_SECONDS = 20.0
+"""How long a run is taken to last until one ended undisturbed, or one came to no batch in that time."""
+AT_ONCE = 80
+"""Records that are produced together."""
+
+
+def produce(shop: KafkaShop, rng: random.Random) -> None:
+    """Append some records: half of them in transactions, of which some are aborted; the marks of these take offsets that no record has."""
+    shop.produce(make_records(rng, AT_ONCE // 2, 60 * (KILLS + 2)))
+    shop.produce(make_records(rng, AT_ONCE // 4, 60 * (KILLS + 2)), transaction=True)
+    shop.produce(make_records(rng, AT_ONCE // 4, 60 * (KILLS + 2)), transaction=True, abort=rng.random() < 0.5)
+
+
+def goes_on(run: subprocess.Popen, seconds: float) -> bool:
+    """Whether a run is under way after so many seconds more."""
+    with suppress(subprocess.TimeoutExpired):
+        run.wait(seconds)
+    return run.poll() is None
+
+
+def count_batches(shop: KafkaShop) -> int:
+    """Batches that the newest run says it finished."""
+    return shop.log.read_text(errors="replace").count(" read = ")
+
+
+@pytest.mark.timeout(86400)
+def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_kafka(spark, kafka_broker, postgres, tmp_path, monkeypatch):
+    monkeypatch.setenv("PG_PASSWORD", postgres.password)
+    rng, kills, runs, length, began = random.Random(SEED), 0, 0, RUN_SECONDS, time.monotonic()
+    shop = KafkaShop(tmp_path, kafka_broker, postgres, "killed", max_offsets_per_batch=AT_ONCE)
+    produce(shop, rng)
+    while kills < KILLS:
+        if runs % 2:
+            produce(shop, rng)
+        run, started, runs = start_run(shop.yaml, shop.root, shop.log), time.monotonic(), runs + 1
+        victim, moment = rng.choice(VICTIMS), rng.uniform(1.0, length)
+        if runs % 2 and goes_on(run, rng.uniform(0.0, moment)):  # more arrives while it goes on
+            produce(shop, rng)
+        if kill_run(run, max(0.0, started + moment - time.monotonic()), victim):
+            kills += 1
+            print(f"kill {kills}: {victim} after {moment:.1f} s, {count_batches(shop)} batches", flush=True)
+            length = length if count_batches(shop) else max(length, 1.5 * moment)
+        elif run.returncode == ExitCode.DONE:
+            length = time.monotonic() - started
+    runs += drain(shop.yaml, shop.root, shop.log)
+    assert shop.differences(spark) == []
+    print(f"\n{kills} kills in {runs} runs, seed {SEED}, {time.monotonic() - began:.0f} s: {shop.counts.line}; {len(shop.truth.good)} rows in Delta, PostgreSQL and Kafka, "
+          f"{shop.sent_again} records sent again", flush=True)
