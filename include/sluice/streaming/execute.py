@@ -10,10 +10,10 @@ from functools import partial, reduce
 from pyspark.sql import SparkSession
 
 from ..backfill import Range
-from ..backlog import Checkpoint, table_version
+from ..backlog import Checkpoint, measure_step, table_version
 from ..checkpoint import Entry, Lease, check_parents, complete_epochs, find_unreported, forget, note_batch, take_turn
 from ..report import BatchReport, Counts, StepReport, add_histograms, merge_ranges
-from ..spec import Paths, Pipeline, RunRequest, Step, Trigger, describe_trigger, never_ends, trigger_kind
+from ..spec import Paths, Pipeline, RunRequest, Step, TableSource, Trigger, describe_trigger, never_ends, trigger_kind
 from .batch import process_batch
 from .continuous import run_continuous
 from .drain import ChangedTable, OutOfTime, UnplannedFiles, UnreadableFile, drain
@@ -84,7 +84,7 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             if intake.is_empty:
                 return True
             done = drain(stream, place, partial(process_batch, run), context.deadline, context.raise_if_lost, trigger=trigger, end=end, mode=step.output_mode)
-            _note_end(context, report, trigger, done, Checkpoint(place))
+            _note_end(context, step, report, trigger, done)
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
             return True
@@ -97,10 +97,13 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             _close(run, report)
 
 
-def _note_end(context: RunContext, report: StepReport, trigger: Trigger, done: bool, checkpoint: Checkpoint) -> None:
-    """Say what is left when the query was stopped at its end: a batch that was planned, or rows that a trial's time was too short for."""
+def _note_end(context: RunContext, step: Step, report: StepReport, trigger: Trigger, done: bool) -> None:
+    """Say what is left where the query was stopped at its end: what waits then, or what a trial's time was too short for."""
     trial = context.request.dev_seconds is not None
-    report.left_for_next_run = not done and not trial and checkpoint.open_batch is not None
+    if not done and not trial:
+        place = context.pipeline.source_path(step.source, context.paths) if isinstance(step.source, TableSource) else ""
+        waiting = measure_step(step, context.paths, context.pipeline.idle_run_every, place)
+        report.left_for_next_run = waiting.open_batch or bool(waiting.amount)
     if not done and trial and not never_ends(trigger):
         report.warnings.append(f"the trial's {context.request.dev_seconds:g} seconds ended before its source did")
 
