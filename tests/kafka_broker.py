@@ -19,6 +19,7 @@ from tests.certificates import write_certificates
 from tests.server_process import ServerProcess, free_ports
 
 _PATIENCE = 60  # seconds for anything a client asks of the broker
+_NOT_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.FENCED_LEADER_EPOCH)
 _JVM = ["-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true", "-Dlog4j2.level=WARN"]
 # One node has to be enough for everything, and what a broker does now and then has to be done while a test waits.
 _PROPERTIES = """
@@ -292,8 +293,7 @@ class KafkaBroker:
         try:
             return all(partition.leader >= 0 for partition in self._find(topic).values()) and self.end_offsets(topic) is not None
         except KafkaException as error:
-            early = KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_LEADER_EPOCH
-            if error.args[0].retriable() or error.args[0].code() in early:
+            if error.args[0].retriable() or error.args[0].code() in _NOT_YET:
                 return False
             raise
 

@@ -126,6 +126,18 @@ class KafkaShop:
         """Records of the topic that a reader who knows the headers passes over."""
         return len(self.broker.read(self.sent)) - sum(self._sent_once().values())
 
+    @property
+    def delivered(self) -> int:
+        """Batches that the database says it has."""
+        with self.postgres.connect() as connection:
+            there = connection.execute("SELECT to_regclass('sluice_batches')").fetchone()[0]
+            return connection.execute("SELECT count(*) FROM sluice_batches WHERE target LIKE %s", [f"%{self.name}"]).fetchone()[0] if there else 0
+
+    @property
+    def replayed(self) -> int:
+        """Batches of which a run found the target's rows already there."""
+        return sum(batch.replayed for report in list_reports(self.root / "reports" / "orders") for step in report.steps for batch in step.batches)
+
     def _rows(self, spark) -> Counter:
         return Counter((row.id, row.n) for row in self._table(spark, "s").collect())
 

@@ -34,6 +34,13 @@ def goes_on(run: subprocess.Popen, seconds: float) -> bool:
     return run.poll() is None
 
 
+def wait_for_a_batch(run: subprocess.Popen, shop: KafkaShop) -> None:
+    """Wait until the database has one batch more, or the run ended."""
+    before = shop.delivered
+    while run.poll() is None and shop.delivered == before:
+        time.sleep(0.05)
+
+
 def count_batches(shop: KafkaShop) -> int:
     """Batches that the newest run says it finished."""
     return shop.log.read_text(errors="replace").count(" read = ")
@@ -50,6 +57,9 @@ def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_
             produce(shop, rng)
         run, started, runs = start_run(shop.yaml, shop.root, shop.log), time.monotonic(), runs + 1
         victim, moment = rng.choice(VICTIMS), rng.uniform(1.0, length)
+        if runs % 2 == 0:  # between the sinks of a batch, or soon after them
+            wait_for_a_batch(run, shop)
+            moment = time.monotonic() - started + rng.uniform(0.0, 2.0)
         if runs % 2 and goes_on(run, rng.uniform(0.0, moment)):  # more arrives while it goes on
             produce(shop, rng)
         if kill_run(run, max(0.0, started + moment - time.monotonic()), victim):
@@ -61,4 +71,4 @@ def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_
     runs += drain(shop.yaml, shop.root, shop.log)
     assert shop.differences(spark) == []
     print(f"\n{kills} kills in {runs} runs, seed {SEED}, {time.monotonic() - began:.0f} s: {shop.counts.line}; {len(shop.truth.good)} rows in Delta, PostgreSQL and Kafka, "
-          f"{shop.sent_again} records sent again", flush=True)
+          f"{shop.replayed} batches replayed, {shop.sent_again} records sent again", flush=True)
