@@ -179,7 +179,7 @@ def test_cutting_the_topic_into_small_batches_changes_nothing(project, kafka_bro
 
 
 def test_aborted_records_are_not_read_and_markers_are_no_rows(project, kafka_broker, spark, tmp_path):
-    topic = kafka_broker.create_topic("transactions")
+    topic = kafka_broker.create_topic("read_transactions")
     kafka_broker.produce_in_transaction(topic, [order(1), order(2)])
     kafka_broker.produce_in_transaction(topic, [order(3)], abort=True)
     kafka_broker.produce(topic, [order(4)])
@@ -193,7 +193,7 @@ def test_aborted_records_are_not_read_and_markers_are_no_rows(project, kafka_bro
 
 
 def test_a_compacted_topic_is_read_with_its_gaps(project, kafka_broker):
-    topic = kafka_broker.create_topic("compacted", cleanup_policy="compact")
+    topic = kafka_broker.create_topic("read_compacted", cleanup_policy="compact")
     kafka_broker.produce(topic, [Record(order(n), key=f"k{n % 2}") for n in range(6)])
     kafka_broker.compact_now(topic, last=Record(order(9), key="end"))
     shop = project(topic)
@@ -203,7 +203,7 @@ def test_a_compacted_topic_is_read_with_its_gaps(project, kafka_broker):
 
 
 def test_records_that_expired_unread_stop_the_run_or_are_named_in_its_report(project, kafka_broker):
-    topic = kafka_broker.create_topic("expired")
+    topic = kafka_broker.create_topic("read_expired")
     kafka_broker.produce(topic, [order(1)])
     shop = project(topic)
     shop.run()
@@ -211,12 +211,12 @@ def test_records_that_expired_unread_stop_the_run_or_are_named_in_its_report(pro
     kafka_broker.expire(topic, 0, 3)
     stopped = shop.run()
     assert stopped.exit_code is ExitCode.TERMINAL
-    assert "records that were not read yet are gone from the brokers, expired/0: 2" in stopped.error
+    assert "records that were not read yet are gone from the brokers, read_expired/0: 2" in stopped.error
     assert "fail_on_data_loss: false" in stopped.error
     shop.source["fail_on_data_loss"] = False
     went_on = shop.run()
     assert (went_on.exit_code, went_on.counts.read, ids(shop)) == (ExitCode.DONE, 2, ["o1", "o4", "o5"])
-    assert any("expired/0: 2" in warning for warning in went_on.steps[0].warnings)
+    assert any("read_expired/0: 2" in warning for warning in went_on.steps[0].warnings)
 
 
 def test_a_topic_made_anew_is_never_taken_for_the_old_one(project, kafka_broker):

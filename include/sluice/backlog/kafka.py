@@ -32,7 +32,7 @@ class TopicBacklog:
     """Partitions the checkpoint does not know; they are read from their first record."""
     oldest: datetime | None = None
     """Time of the first waiting record, UTC; None when nothing waits or no record was to be had in time."""
-    partitions: dict[str, list[int]] = field(default_factory=dict)
+    partitions: dict[str, list[int]] = field(default_factory=dict, compare=False)
     """All that the source reads and the brokers have."""
     unknown_start: bool = False
     """The first run is still to come, and it has to note the end from which it will read."""
