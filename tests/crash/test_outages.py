@@ -37,11 +37,11 @@ class Outage:
         """The function, with the outage; it begins once."""
         calls = []
 
-        def wrapped(*args: object) -> object:
+        def wrapped(*args: object, **named: object) -> object:
             calls.append(args)
             if len(calls) == self.call and not self.after:
                 self.begin()
-            result = original(*args)
+            result = original(*args, **named)
             if len(calls) == self.call and self.after:
                 self.begin()
             return result
