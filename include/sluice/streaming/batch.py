@@ -4,9 +4,9 @@ Quarantine first, then late, then target: the target's commit carries the counts
 """
 
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -20,6 +20,7 @@ from . import quarantine
 from .classify import judge
 from .columns import RESCUED, SOURCE, TIME, col
 from .dedup import beats_condition, compares_whole_rows, find_conflicts, merge_condition, reduce_by_key
+from .kept import keep_rows
 from .sinks import deliver, rows_of_batch
 from .sources import BatchInput
 from .step_run import StepRun, Verdict
@@ -54,16 +55,12 @@ def _survey_and_write(run: StepRun, frame: DataFrame, batch: int, watermark: int
     passes_again = _merges(run) and not compares_whole_rows(run.keys, run.business)  # for keys of which copies differ; two passes are cheaper parsed twice
     kept = run.stateful or not run.target or taken.fetched or (passes_again and taken.small)
     watermark = 0 if held or run.step.dedup is None else watermark  # without dedup it is the transform's own, of rows that went into its state
-    frame = frame.persist(StorageLevel.MEMORY_AND_DISK) if kept else frame
-    try:
-        newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark else None
-        survey = take_survey(frame, run.rules, watermark, run.hidden, newest)
-        report = _write(run, frame, batch, survey, watermark, taken.lost)
+    newest = watermark + int(run.step.dedup.within.total_seconds() * 1000) if watermark else None
+    with keep_rows(frame) if kept else nullcontext(frame) as rows:
+        survey = take_survey(rows, run.rules, watermark, run.hidden, newest)
+        report = _write(run, rows, batch, survey, watermark, taken.lost)
         if held:
             run.count_dropped(report.counts)
-    finally:
-        if kept:
-            frame.unpersist()
     return report, run.verdicts(survey)
 
 
