@@ -39,4 +39,4 @@ def is_time(type_: str) -> bool:
 
 def outside_years(time: Column) -> Column:
     """True for a date or time that is not within the years 1 to 9999."""
-    return (F.year(time) < 1) | (F.year(time) > 9999)
+    return (time < F.lit("0001-01-01")) | (time >= F.lit("+10000-01-01"))

@@ -1,6 +1,7 @@
 """JSON text -> columns, with a defect for every record that is not one object of this schema."""
 
 import re
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -47,9 +48,12 @@ def _followed_by(more: str) -> Column:
 
 def _is_plain(source: Records) -> Column:
     """True for a record of which the first parse says all: one object that fits, each name declared and written once, no value in doubt."""
-    raw, names, declared = F.col(RAW), F.json_object_keys(RAW), F.array(*[F.lit(name) for name in source.columns])
+    raw, names = F.col(RAW), F.size(F.json_object_keys(RAW))
     fits = F.col("_typed").isNotNull() & F.col(f"_typed.{DEFECT}").isNull()
-    named_once = F.size(F.array_intersect(names, declared)) == F.size(names)
+    # As many names as declared fields that have a value are those fields' names, each once. A field that is written as null needs the names themselves.
+    valued = reduce(Column.__add__, [F.col(f"_typed.{quote(name)}").isNotNull().cast("int") for name in source.columns])
+    declared = F.size(F.array_intersect(F.json_object_keys(RAW), F.array(*[F.lit(name) for name in source.columns])))
+    named_once = (names == valued) | (names == declared)
     alone = (F.json_array_length(_followed_by("")) == 1) & (F.json_array_length(_followed_by(",0")) == 2)
     plain = alone & ~raw.rlike(_HUGE_NUMBER)
     if all(_SCALAR.fullmatch(type_.strip()) for type_ in source.columns.values()):
