@@ -1,6 +1,7 @@
 """One run, from lease to report."""
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -9,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .backfill import remove_checkpoint, select_range
-from .backlog import measure_pipeline
+from .backlog import Arrivals, Checkpoint, measure_pipeline, settle, take_arrivals
 from .checkpoint import Lease, hold_lease
 from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
 from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
-from .spec import Paths, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
+from .spec import FileSource, Paths, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
 
 if TYPE_CHECKING:
     from .streaming.execute import RunContext
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int, BatchReport | None], None]
+_LONGEST_HOLD = 43_200
+"""Seconds a queue keeps messages hidden at most."""
+_AFTER_BUDGET = 300
+"""Seconds a run may take after its budget, to end its last batch and to report."""
 
 
 def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> RunReport:
@@ -68,9 +73,11 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
     deadline = time.monotonic() + pipeline.budget.total_seconds()
     with ExitStack() as stack:
         ranges = {step.name: select_range(step, request.window) for step in pipeline.steps if request.window}
-        backlog = measure_pipeline(pipeline, paths) if not ranges else []
+        arrivals, drained = _take_arrivals(stack, pipeline, paths, request, report)
+        backlog = measure_pipeline(pipeline, paths, arrivals) if not ranges else []
         if not any(b.must_run for b in backlog) and all(r.is_empty for r in ranges.values()):
             report.status, report.exit_code = "nothing new", ExitCode.NOTHING_NEW
+            drained.update(arrivals)
             return
         from .streaming.execute import run_step  # Spark is imported only now that something waits
 
@@ -78,6 +85,7 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
         waiting = None if None in sizes else sum(sizes)
         context = _start_spark(stack, pipeline, paths, request, report, waiting, deadline, on_progress)
         context.leases.update(leases)
+        context.arrivals.update(arrivals)
         for step in pipeline.steps:
             warnings = next((b.warnings for b in backlog if b.step == step.name), [])
             target, quarantine = step.target_path(paths), paths.quarantine(step.name)
@@ -85,7 +93,32 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
             if not run_step(context, step, report.steps[-1], ranges.get(step.name)):
                 report.status = "out of time"
                 break
+            drained.add(step.name)
     report.check()
+
+
+def _take_arrivals(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport) -> tuple[dict[str, Arrivals], set[str]]:
+    """What queues name to the steps of a scheduled run, and the names of the steps that took it all in, to be filled by the run; messages are settled with the stack."""
+    arrivals: dict[str, Arrivals] = {}
+    drained: set[str] = set()
+    if request.window is not None or request.dev_seconds is not None:
+        return arrivals, drained
+
+    def settle_all() -> None:
+        """Before the report: a batch it does not hold is noted beside the checkpoint, but a message that stays is what it has to tell."""
+        for name, taken in arrivals.items():
+            warnings = settle(taken, name in drained)
+            for step in report.steps:
+                step.warnings += warnings if step.name == name else []
+            for warning in warnings:
+                _log.warning("%s: %s", name, warning)
+
+    stack.callback(settle_all)
+    hold = min(_LONGEST_HOLD, math.ceil(pipeline.budget.total_seconds()) + _AFTER_BUDGET)
+    for step in pipeline.steps:
+        if isinstance(step.source, FileSource) and step.source.notifications is not None:
+            arrivals[step.name] = take_arrivals(step.source, Checkpoint(f"{paths.checkpoint(step.name)}/spark"), hold)
+    return arrivals, drained
 
 
 def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, waiting_bytes: int | None, deadline: float,

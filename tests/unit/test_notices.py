@@ -63,20 +63,20 @@ def test_objects_that_land_are_named_by_the_queue_and_others_are_not(queue, s3):
     for name in ("a.csv", "day=1/b c.csv", "_hidden/c.csv", "d.txt", "e.csv.tmp"):
         s3.put(f"{source.path}/{name}", "id\n")
     s3.put(f"{source.path}-other/f.csv", "id\n")
-    notices = receive_notices(url, source, hold=60, wait=0)
+    notices = receive_notices(url, source, hold=60, wait=0)[0]
     assert {f.path for notice in notices for f in notice.files} == {f"{source.path}/a.csv", f"{source.path}/day=1/b c.csv"}
     assert all(notice.understood for notice in notices) and len(notices) >= 6
-    assert receive_notices(url, source, hold=60, wait=0) == []  # held by this run
+    assert receive_notices(url, source, hold=60, wait=0)[0] == []  # held by this run
 
 
 def test_a_message_goes_only_when_all_its_files_are_committed(queue):
     url, source = queue
     name = source.path.removeprefix("s3a://").removesuffix("/in")
-    delete_notices(url, receive_notices(url, source, hold=600, wait=0))  # S3's own test
+    delete_notices(url, receive_notices(url, source, hold=600, wait=0)[0])  # S3's own test
     for body in (json.dumps({"Records": [s3_event("in/1.csv", bucket=name), s3_event("in/2.csv", bucket=name)]}),
                  json.dumps({"Records": [s3_event("in/3.csv", "ObjectRemoved:Delete", name)]}), "what is this?"):
         aws_client("sqs").send_message(QueueUrl=url, MessageBody=body)
-    taken = receive_notices(url, source, hold=600, wait=0)
+    taken = receive_notices(url, source, hold=600, wait=0)[0]
     one, two = f"{source.path}/1.csv", f"{source.path}/2.csv"
     assert [[f.path for f in notice.files] for notice in split_settled(taken, {one})[0]] == [[]]
     assert [[f.path for f in notice.files] for notice in split_settled(taken, {one, two})[0]] in ([[one, two], []], [[], [one, two]])
@@ -89,11 +89,11 @@ def test_what_is_returned_can_be_taken_again_and_what_is_deleted_cannot(queue):
         aws_client("sqs").send_message(QueueUrl=url, MessageBody=json.dumps({"Records": [s3_event(f"in/{number}.csv", bucket=name)]}))
     aws_client("sqs").send_message(QueueUrl=url, MessageBody="what is this?")
     assert waiting_count(url) >= 24
-    taken = receive_notices(url, source, hold=600, wait=0)
+    taken = receive_notices(url, source, hold=600, wait=0)[0]
     settled, left = split_settled(taken, {f"{source.path}/{number}.csv" for number in range(20)})
     assert sorted(len(notice.files) for notice in left) == [0, 1, 1, 1]
     assert delete_notices(url, settled) == 0 and return_notices(url, left) == 0
-    again = receive_notices(url, source, hold=600, wait=0)
+    again = receive_notices(url, source, hold=600, wait=0)[0]
     assert {f.name for notice in again for f in notice.files} == {"20.csv", "21.csv", "22.csv"}
     assert [notice.understood for notice in again].count(False) == 1
     assert delete_notices(url, again) == 0 and waiting_count(url) == 0
@@ -104,8 +104,8 @@ def test_a_limit_leaves_the_rest_in_the_queue(queue):
     receive_notices(url, source, hold=600, wait=0)
     for number in range(15):
         aws_client("sqs").send_message(QueueUrl=url, MessageBody=json.dumps({"Records": [s3_event(f"in/{number}.csv")]}))
-    assert len(receive_notices(url, source, hold=600, limit=12, wait=0)) == 12
-    assert len(receive_notices(url, source, hold=600, wait=0)) == 3
+    assert len(receive_notices(url, source, hold=600, limit=12, wait=0)[0]) == 12
+    assert len(receive_notices(url, source, hold=600, wait=0)[0]) == 3
 
 
 def test_an_absent_queue_and_one_that_is_away_are_two_things(queue, s3):

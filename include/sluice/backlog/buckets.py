@@ -57,3 +57,14 @@ def _list(uri: str, bucket: str, prefix: str, **how: object) -> Iterator[dict]:
 def _is_hidden(folder: str) -> bool:
     """True for folders Spark leaves out where it lists objects instead of folders: nearly its rule for folders, to the letter."""
     return folder.startswith(".") or (folder.startswith("_") and "=" not in folder and folder not in ("_metadata", "_common_metadata"))
+
+
+def find_object(path: str) -> Listed | None:
+    """One object, by one request; None when it is not there."""
+    bucket, key = split_uri(path)
+    try:
+        with store_errors(path):
+            found = s3_client().head_object(Bucket=bucket, Key=key)
+    except FileNotFoundError:
+        return None
+    return path, found["ContentLength"], found["LastModified"].timestamp()

@@ -1,22 +1,23 @@
 """The probe: how much is waiting for each step, and must Spark run? In doubt, yes."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 
 from ..checkpoint import find_unreported
 from ..errors import SourceError
-from ..spec import FileSource, KafkaSource, Paths, Pipeline, Step, TableSource, in_bucket, never_ends, trigger_kind
-from .checkpoint import Checkpoint, SeenFile
+from ..spec import FileSource, KafkaSource, Paths, Pipeline, Step, TableSource, never_ends, trigger_kind
+from .audit import note_audit
+from .checkpoint import Checkpoint
 from .delta import measure_table, read_position
-from .files import LandedFile, list_files, source_root
+from .files import LandedFile
 from .kafka import describe_losses, measure_topics
+from .notified import Arrivals, ask_queue
+from .waiting import waiting_files
 
 _RECORD_BYTES = 1000
 """What a Kafka record is taken to weigh, when a run chooses between the settings of a short run and of a long one."""
-_LISTED_AGAIN = {"name": 900, "folder": 2}
-"""Files, or folders, before the end of what was read that an ordered listing starts at: nine tenths of a page, so that one request shows what is new."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class StepBacklog:
     oldest: datetime | None = None
     open_batch: bool = False
     last_run: datetime | None = None
+    audited: datetime | None = None
+    """When the whole folder was listed although a queue names its new files; UTC."""
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -59,44 +62,17 @@ class _Waiting:
     doubt: str = ""
 
 
-def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[LandedFile], list[str]]:
-    """Files the next run would read, oldest first, and what a person should know about the others.
-
-    A file is known by its path: one that was overwritten after it was read is not read again, and says so here (with `ordered_by` only the newest are looked at).
-    """
-    committed = checkpoint.log_offset(checkpoint.newest_commit)
-    seen = {f.path: f for f in checkpoint.seen_files()}
-    waiting, changed = [], []
-    for landed in list_files(source, _list_after(source, seen, committed)):
-        known = seen.get(landed.path)
-        if known is None or known.log_id > committed:
-            waiting.append(landed)
-        elif abs(landed.modified * 1000 - known.modified_ms) > 2000:  # stores keep times in seconds or in milliseconds
-            changed.append(landed.name)
-    note = f"{len(changed)} file(s) changed after they were read and are not read again: {', '.join(changed[:3])}; land a correction under a new name"
-    return waiting, [note] if changed else []
-
-
-def _list_after(source: FileSource, seen: dict[str, SeenFile], committed: int) -> str | None:
-    """Where a listing may start when the user says that names or folders sort by arrival; None lists everything.
-
-    Before every file that was planned and not read, and some way before the greatest one that was read: an upload that took long shows up behind its successors.
-    """
-    root = source_root(source).rstrip("/") + "/"
-    if source.ordered_by is None or not in_bucket(root):
-        return None
-    known = sorted((f for f in seen.values() if f.path.startswith(root)), key=lambda f: f.path.encode())  # as S3 sorts: by the bytes of UTF-8
-    read = [f.path for f in takewhile(lambda f: f.log_id <= committed, known)]
-    if source.ordered_by == "folder":
-        read = list(dict.fromkeys(path.rpartition("/")[0] + "/" for path in read))
-    margin = _LISTED_AGAIN[source.ordered_by]
-    return read[-margin] if len(read) >= margin else None
+def _count_files(step: Step, waiting: list[LandedFile], warnings: list[str], audited: datetime | None = None) -> StepBacklog:
+    oldest = datetime.fromtimestamp(min(f.modified for f in waiting), UTC) if waiting else None
+    return StepBacklog(step.name, False, "", files=len(waiting), bytes=sum(f.size for f in waiting), oldest=oldest, warnings=warnings, audited=audited)
 
 
 def _measure_files(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
-    waiting, warnings = waiting_files(step.source, checkpoint)
-    oldest = datetime.fromtimestamp(waiting[0].modified, UTC) if waiting else None
-    return _Waiting(StepBacklog(step.name, False, "", files=len(waiting), bytes=sum(f.size for f in waiting), oldest=oldest, warnings=warnings))
+    answer = ask_queue(step.source, checkpoint) if step.source.notifications is not None else None
+    if answer is not None:
+        return _Waiting(_count_files(step, answer.planned, answer.warnings), answer.doubt)
+    began = datetime.now(UTC) if step.source.notifications is not None else None
+    return _Waiting(_count_files(step, *waiting_files(step.source, checkpoint), began))
 
 
 def _measure_topics(step: Step, place: str, checkpoint: Checkpoint) -> _Waiting:
@@ -123,15 +99,15 @@ def _measurer(step: Step) -> Callable[[Step, str, Checkpoint], _Waiting]:
     return kinds.get(type(step.source), _measure_trial)
 
 
-def measure_step(step: Step, paths: Paths, idle_run_every: timedelta, place: str = "") -> StepBacklog:
+def measure_step(step: Step, paths: Paths, idle_run_every: timedelta, place: str = "", taken: Arrivals | None = None) -> StepBacklog:
     """Measure one step. Raises SourceError when its source is absent; anything else that cannot be read means "run".
 
-    Args: place: of a table that is the source.
+    Args: place: of a table that is the source. taken: the new files, where the run has them from a queue.
     """
     folder = paths.checkpoint(step.name)
     checkpoint = Checkpoint(f"{folder}/spark")
     try:
-        waiting = _measurer(step)(step, place, checkpoint)
+        waiting = _measurer(step)(step, place, checkpoint) if taken is None else _Waiting(_count_files(step, taken.files, taken.warnings))
         open_batch, last_run = checkpoint.open_batch is not None, checkpoint.last_run
         unreported, _ = find_unreported(paths, step.name, folder, None, checkpoint.newest_commit)
     except SourceError:
@@ -158,7 +134,15 @@ def measure_step(step: Step, paths: Paths, idle_run_every: timedelta, place: str
     return replace(found, must_run=True, reason=reason)
 
 
-def measure_pipeline(pipeline: Pipeline, paths: Paths) -> list[StepBacklog]:
-    """Measure every step, in order."""
+def measure_pipeline(pipeline: Pipeline, paths: Paths, taken: dict[str, Arrivals] | None = None) -> list[StepBacklog]:
+    """Measure every step, in order. Args: taken: the new files of steps that have them from a queue; without it, the queue is only asked how much it holds."""
     places = {step.name: pipeline.source_path(step.source, paths) for step in pipeline.steps if isinstance(step.source, TableSource)}
-    return [measure_step(step, paths, pipeline.idle_run_every, places.get(step.name, "")) for step in pipeline.steps]
+    return [measure_step(step, paths, pipeline.idle_run_every, places.get(step.name, ""), (taken or {}).get(step.name)) for step in pipeline.steps]
+
+
+def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog]) -> None:
+    """Note the listings that found nothing, so that the next probe asks the queue alone; a note that cannot be written costs one listing more."""
+    for step, found in zip(pipeline.steps, backlog, strict=True):
+        if found.audited is not None and not found.amount and not found.open_batch:
+            with suppress(Exception):
+                note_audit(step.source, Checkpoint(f"{paths.checkpoint(step.name)}/spark"), found.audited)

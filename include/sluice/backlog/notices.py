@@ -67,24 +67,23 @@ def _queue_errors(queue: str) -> Iterator[None]:
         raise TransientError(f"the queue could not be reached: {error}", where=queue, do="Run again") from error
 
 
-def receive_notices(queue: str, source: FileSource, hold: int, limit: int = 10_000, wait: int = 1, seconds: float = 60.0) -> list[Notice]:
-    """Take messages until the queue gives none, or the limit or the time is reached.
+def receive_notices(queue: str, source: FileSource, hold: int, limit: int = 10_000, wait: int = 1, seconds: float = 60.0) -> tuple[list[Notice], bool]:
+    """Take messages until the queue gives none, or the limit or the time is reached; returns them, and whether the queue gave all it had.
 
     Args: queue: its URL. source: whose files count; a message about others is held as one without files. hold: seconds for which nobody else gets what was
     taken (at most 43 200, SQS's limit): longer than the run's budget. wait: seconds to wait for a first message; a short wait asks all of SQS's servers, none
     only some. Raises SourceError for an absent queue, TransientError for one that cannot be reached.
     """
-    scheme, taken, deadline = source_root(source).partition("://")[0], {}, time.monotonic() + seconds
-    while len(taken) < limit and time.monotonic() < deadline:
+    scheme, taken, deadline, emptied = source_root(source).partition("://")[0], {}, time.monotonic() + seconds, False
+    while not emptied and len(taken) < limit and time.monotonic() < deadline:
         with _queue_errors(queue):
             answer = aws_client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=min(_PAGE, limit - len(taken)), VisibilityTimeout=hold, WaitTimeSeconds=wait)
         for message in answer.get("Messages", []):
             files = parse_notice(message["Body"], scheme)
             wanted = tuple(f for f in files or () if is_below(source_root(source), f.path) and is_wanted(source, f.name))
             taken[message["MessageId"]] = Notice(message["ReceiptHandle"], wanted, files is not None)  # the newest receipt is the one that counts
-        if not answer.get("Messages"):
-            break
-    return list(taken.values())
+        emptied = not answer.get("Messages")
+    return list(taken.values()), emptied
 
 
 def split_settled(notices: Iterable[Notice], committed: set[str]) -> tuple[list[Notice], list[Notice]]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from airflow.sdk import Asset, task
 from airflow.sdk.exceptions import AirflowFailException
 
-from ..backlog import StepBacklog, measure_pipeline
+from ..backlog import StepBacklog, measure_pipeline, note_idle_audits
 from ..errors import SluiceError
 from ..report.model import Outcome, RuleResult, RunReport
 from ..report.store import list_reports, read_report
@@ -41,8 +41,11 @@ def probe(pipeline_file: str) -> dict:
     """
     pipeline = load_pipeline(pipelines_folder() / pipeline_file)
     os.environ.update(export_connections(pipeline))
+    paths = Paths.under(None, pipeline.name)
     try:
-        return summarize_backlog(measure_pipeline(pipeline, Paths.under(None, pipeline.name)))
+        backlog = measure_pipeline(pipeline, paths)
+        note_idle_audits(pipeline, paths, backlog)
+        return summarize_backlog(backlog)
     except SluiceError:
         raise
     except Exception as error:

@@ -7,6 +7,7 @@ from .files import create_file, remove_tree, replace_file
 from .kafka import KafkaCluster, KafkaSink, KafkaSource, KafkaStart, Security
 from .kafka_client import client_config, resolve_cluster, spark_options
 from .loader import find_pipelines, load_pipeline
+from .notifications import Notifications
 from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path, resolve_path
 from .pipeline import Pipeline, Step, describe_limits, rule_columns
 from .quantities import format_duration
@@ -19,7 +20,7 @@ from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, never_e
 
 __all__ = [
     "AVAILABLE_NOW", "PIPELINES", "PROJECT", "SYSTEM_COLUMNS", "Connection", "ConsoleSink", "Dedup", "DeltaSink", "EventTime", "FileSource", "FilesSink",
-    "ForeachBatchSink", "ForeachSink", "Interval", "JdbcSink", "KafkaCluster", "KafkaSink", "KafkaSource", "KafkaStart", "MemorySink", "Paths", "Pipeline",
+    "ForeachBatchSink", "ForeachSink", "Interval", "JdbcSink", "KafkaCluster", "KafkaSink", "KafkaSource", "KafkaStart", "MemorySink", "Notifications", "Paths", "Pipeline",
     "RateSource", "Records", "RuleSpec", "RunRequest", "Security", "Sink", "SocketSource", "Source", "Step", "TableSource", "TableStart", "Trigger", "Window",
     "aws_client", "check_trial", "clean_run_id", "client_config", "connection_variable", "create_file", "describe_limits", "describe_trigger", "find_pipelines", "format_duration",
     "in_bucket", "is_remote", "is_trial_source", "lease_folder", "load_pipeline", "never_ends", "open_path", "read_connection", "remove_tree", "replace_file", "resolve_cluster", "resolve_path",

@@ -99,6 +99,8 @@ class Step(Spec):
             raise ValueError(f"sink mode update sends a row again when it changes, and the sink {added_to[0]} of the same step would add each to those before; give it a step of its own")
         if self.dedup is not None and self.event_time is None:
             raise ValueError("`dedup` needs `event_time`; name the column that says when a row happened")
+        if getattr(self.source, "notifications", None) is not None and never_ends(self.trigger):
+            raise ValueError(f"`notifications` name what a run reads as it begins, and trigger {trigger_kind(self.trigger)} waits for more; write `trigger: available_now`")
         if trigger_kind(self.trigger) == "continuous" and (why := why_not_continuous(self)) is not None:
             raise ValueError(f"trigger continuous does not fit this step: {why}")
         if self.transform is None and self.columns:

@@ -6,8 +6,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from .buckets import in_bucket
 from .kafka import KafkaSource
 from .model import Spec, by_kind
+from .notifications import Notifications
 from .quantities import Size
 from .records import Records, as_text
 
@@ -32,8 +34,18 @@ class FileSource(Records):
     ordered_by: Literal["name", "folder"] | None = None
     """What sorts in the order in which files arrive: their names (a time or a counter leads them) or their folders (`dt=2026-01-31/`, whatever the names).
     On S3 the probe then lists only the end of the folder, not a history of a million objects."""
+    notifications: Notifications | None = None
+    """S3 only: a queue names the new objects to scheduled runs. Without it each run lists the folder."""
     max_files_per_batch: int | None = Field(default=None, ge=1)
     max_bytes_per_batch: Size | None = None
+
+    @model_validator(mode="after")
+    def _check_notifications(self) -> "FileSource":
+        if self.notifications and not in_bucket(self.path):
+            raise ValueError(f"`notifications` are S3's, and {self.path!r} lies elsewhere; write `path: s3a://bucket/folder`, or leave out `notifications`")
+        if self.notifications and self.ordered_by:
+            raise ValueError("`ordered_by` shortens listings, and with `notifications` a listing is an audit, which is always whole; leave out one of the two")
+        return self
 
     @model_validator(mode="after")
     def _check_order(self) -> "FileSource":

@@ -10,7 +10,7 @@ from functools import partial, reduce
 from pyspark.sql import SparkSession
 
 from ..backfill import Range
-from ..backlog import Checkpoint, measure_step, table_version
+from ..backlog import Arrivals, Checkpoint, measure_step, table_version
 from ..checkpoint import Entry, Lease, check_parents, complete_epochs, find_unreported, forget, note_batch, take_turn
 from ..report import BatchReport, Counts, StepReport, add_histograms, merge_ranges
 from ..spec import Paths, Pipeline, RunRequest, Step, TableSource, Trigger, describe_trigger, never_ends, trigger_kind
@@ -39,6 +39,8 @@ class RunContext:
     on_progress: Progress
     leases: dict[str, Lease] = field(default_factory=dict)
     """The lease of each step's checkpoint."""
+    arrivals: dict[str, Arrivals] = field(default_factory=dict)
+    """What a queue named, by step."""
 
     def raise_if_lost(self) -> None:
         """Raise when it is known that this run must stop: a lease is lost, or nobody waits for it any more. Asks no store."""
@@ -67,7 +69,7 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
     lost = describe_trigger(trigger) if trigger == step.trigger else None
     report.warnings += [lost] if lost else []
     report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
-    intake = choose_intake(context.pipeline, step, context.paths, context.request, checkpoint, chosen)
+    intake = choose_intake(context.pipeline, step, context.paths, context.request, checkpoint, chosen, context.arrivals.get(step.name))
     target = locate_target(context.spark, step, context.paths)
     report.target = target or ", ".join(describe_sink(sink) for sink in step.sinks)
     if trigger_kind(trigger) == "continuous":

@@ -3,22 +3,28 @@
 from pathlib import Path
 
 from ...backfill import Range
-from ...backlog import Checkpoint, waiting_files
+from ...backlog import Arrivals, Checkpoint, waiting_files
 from ...spec import FileSource, KafkaSource, Paths, Pipeline, RunRequest, Step, TableSource
 from .files import FileIntake
 from .intake import Intake
 from .kafka import KafkaIntake
+from .named import NamedFileIntake
 from .table import TableIntake
 from .trial import TrialIntake
 
 
-def choose_intake(pipeline: Pipeline, step: Step, paths: Paths, request: RunRequest, checkpoint: Checkpoint, chosen: Range | None) -> Intake:
-    """The intake of a run. Args: chosen: of a backfill. Raises SourceError when the source is absent."""
+def choose_intake(pipeline: Pipeline, step: Step, paths: Paths, request: RunRequest, checkpoint: Checkpoint, chosen: Range | None,
+                  arrivals: Arrivals | None = None) -> Intake:
+    """The intake of a run. Args: chosen: of a backfill. arrivals: what a queue named. Raises SourceError when the source is absent."""
     source = step.source
     if request.window is not None and request.write == "replace":
         source = _in_one_batch(source)
+    if isinstance(source, FileSource) and chosen:
+        return FileIntake(source, chosen.files, chosen.path, chosen.pattern)
+    if isinstance(source, FileSource) and arrivals is not None and not arrivals.listed:
+        return NamedFileIntake(source, arrivals.files, f"{paths.checkpoint(step.name)}/named")
     if isinstance(source, FileSource):
-        return FileIntake(source, chosen.files, chosen.path, chosen.pattern) if chosen else FileIntake(source, waiting_files(source, checkpoint)[0])
+        return FileIntake(source, waiting_files(source, checkpoint)[0])
     if isinstance(source, KafkaSource):
         return KafkaIntake(source, pipeline.folder, checkpoint, since=chosen.since if chosen else None)
     if isinstance(source, TableSource):

@@ -1,0 +1,44 @@
+"""The files of a folder that no batch has read yet."""
+
+from itertools import takewhile
+
+from ..spec import FileSource, in_bucket
+from .checkpoint import Checkpoint, SeenFile
+from .files import LandedFile, list_files, source_root
+
+_LISTED_AGAIN = {"name": 900, "folder": 2}
+"""Files, or folders, before the end of what was read that an ordered listing starts at: nine tenths of a page, so that one request shows what is new."""
+
+
+def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[LandedFile], list[str]]:
+    """Files the next run would read, oldest first, and what a person should know about the others.
+
+    A file is known by its path: one that was overwritten after it was read is not read again, and says so here (with `ordered_by` only the newest are looked at).
+    """
+    committed = checkpoint.log_offset(checkpoint.newest_commit)
+    seen = {f.path: f for f in checkpoint.seen_files()}
+    waiting, changed = [], []
+    for landed in list_files(source, _list_after(source, seen, committed)):
+        known = seen.get(landed.path)
+        if known is None or known.log_id > committed:
+            waiting.append(landed)
+        elif abs(landed.modified * 1000 - known.modified_ms) > 2000:  # stores keep times in seconds or in milliseconds
+            changed.append(landed.name)
+    note = f"{len(changed)} file(s) changed after they were read and are not read again: {', '.join(changed[:3])}; land a correction under a new name"
+    return waiting, [note] if changed else []
+
+
+def _list_after(source: FileSource, seen: dict[str, SeenFile], committed: int) -> str | None:
+    """Where a listing may start when the user says that names or folders sort by arrival; None lists everything.
+
+    Before every file that was planned and not read, and some way before the greatest one that was read: an upload that took long shows up behind its successors.
+    """
+    root = source_root(source).rstrip("/") + "/"
+    if source.ordered_by is None or not in_bucket(root):
+        return None
+    known = sorted((f for f in seen.values() if f.path.startswith(root)), key=lambda f: f.path.encode())  # as S3 sorts: by the bytes of UTF-8
+    read = [f.path for f in takewhile(lambda f: f.log_id <= committed, known)]
+    if source.ordered_by == "folder":
+        read = list(dict.fromkeys(path.rpartition("/")[0] + "/" for path in read))
+    margin = _LISTED_AGAIN[source.ordered_by]
+    return read[-margin] if len(read) >= margin else None
