@@ -13,20 +13,20 @@ from pathlib import Path
 
 import boto3
 from botocore.config import Config
-from sluice.spec import split_uri
+from sluice.spec import aws_client, split_uri
 
 from tests.server_process import free_ports
 
 _REFUSAL = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 Match = Callable[[str, str], bool]
-"""(method, path with query) of a request -> whether it is meant."""
+"""(method, path with query) of a request -> whether it is meant. What is asked of a queue reads `/?AmazonSQS.ReceiveMessage`."""
 
 
 class _Weather:
-    """What the proxy does with requests. `delay`: seconds each one waits. `breaks_at`: the request from which on every one is refused."""
+    """What the proxy does with requests. `delay`: seconds each one waits. `breaks_at`: the request from which on every one is refused. `refused`: those that are."""
 
     def __init__(self) -> None:
-        self.delay, self.refuses, self.breaks_at = 0.0, False, None
+        self.delay, self.refuses, self.breaks_at, self.refused = 0.0, False, None, None
         self.seen: list[tuple[str, str]] = []
         self.broken = threading.Event()
 
@@ -36,7 +36,7 @@ class _Weather:
         if self.breaks_at is not None and self.breaks_at(method, path):
             self.refuses, self.breaks_at = True, None
             self.broken.set()
-        return self.refuses
+        return self.refuses or (self.refused is not None and self.refused(method, path))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -46,7 +46,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         weather, body = self.server.weather, self.rfile.read(int(self.headers.get("Content-Length") or 0))
         time.sleep(weather.delay)
-        if weather.meets(self.command, self.path):
+        called = self.headers.get("X-Amz-Target")  # a queue's requests all have one path
+        if weather.meets(self.command, f"{self.path}?{called}" if called else self.path):
             return self._answer(503, {"Content-Type": "application/xml"}, _REFUSAL)
         upstream = http.client.HTTPConnection("127.0.0.1", self.server.upstream, timeout=60)
         try:
@@ -101,6 +102,20 @@ class S3Server:
         bucket, key = split_uri(uri)
         return self.client.get_object(Bucket=bucket, Key=key)["Body"].read()
 
+    def create_queue(self, bucket: str) -> str:
+        """A queue that gets the events of a bucket (`s3a://...`); returns its URL."""
+        name, sqs = split_uri(bucket)[0], aws_client("sqs")
+        url = sqs.create_queue(QueueName=name)["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        events = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
+        self.client.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration=events)
+        return url
+
+    def remove(self, uri: str) -> None:
+        """Remove an object, past the proxy."""
+        bucket, key = split_uri(uri)
+        self.client.delete_object(Bucket=bucket, Key=key)
+
     def addresses(self, uri: str) -> list[str]:
         """Addresses of all objects below a prefix, in the store's order, past the proxy."""
         bucket, prefix = split_uri(uri)
@@ -121,6 +136,15 @@ class S3Server:
             yield
         finally:
             self.weather.delay = 0.0
+
+    @contextmanager
+    def refusing(self, refused: Match) -> Iterator[None]:
+        """Within a block these requests, and no others, are refused with 503."""
+        self.weather.refused = refused
+        try:
+            yield
+        finally:
+            self.weather.refused = None
 
     @contextmanager
     def outage(self, begins: Match = lambda method, path: True) -> Iterator[threading.Event]:

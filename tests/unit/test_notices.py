@@ -4,7 +4,7 @@ import json
 import uuid
 
 import pytest
-from sluice.backlog.notices import delete_notices, parse_notice, receive_notices, return_notices, split_settled, waiting_count
+from sluice.backlog.notices import _sqs, delete_notices, parse_notice, receive_notices, return_notices, split_settled, waiting_count
 from sluice.errors import SourceError, TransientError
 from sluice.spec import FileSource, aws_client
 
@@ -51,11 +51,8 @@ def test_a_message_of_another_kind_is_told_from_one_about_nothing(body):
 def queue(s3):
     """A queue that a bucket's events go to, and the source that reads the bucket."""
     name = f"q-{uuid.uuid4().hex[:12]}"
-    url = aws_client("sqs").create_queue(QueueName=name)["QueueUrl"]
     bucket = s3.create_bucket(name)
-    arn = aws_client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    s3.client.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration={"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]})
-    return url, FileSource.model_validate({"path": f"{bucket}/in", "pattern": "*.csv", "format": "csv", "schema": {"id": "string"}})
+    return s3.create_queue(bucket), FileSource.model_validate({"path": f"{bucket}/in", "pattern": "*.csv", "format": "csv", "schema": {"id": "string"}})
 
 
 def test_objects_that_land_are_named_by_the_queue_and_others_are_not(queue, s3):
@@ -114,3 +111,9 @@ def test_an_absent_queue_and_one_that_is_away_are_two_things(queue, s3):
         receive_notices(url + "-none", source, hold=1, wait=0)
     with s3.outage(), pytest.raises(TransientError):
         receive_notices(url, source, hold=1, wait=0)
+
+
+@pytest.mark.parametrize(("host", "region"), [("sqs.eu-central-1.amazonaws.com", "eu-central-1"), ("eu-west-1.queue.amazonaws.com", "eu-west-1"),
+                                              ("127.0.0.1:5000", "us-east-1")])
+def test_a_queue_is_asked_in_its_own_region(s3, host, region):
+    assert _sqs("https" + f"://{host}/123456789012/new-files").meta.region_name == region

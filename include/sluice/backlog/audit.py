@@ -10,9 +10,9 @@ from .checkpoint import Checkpoint
 
 @dataclass(frozen=True)
 class Audit:
-    """A whole listing of which all files were read. `at`: when it began, ISO; `commit`: the newest batch when it was noted; `of`: path, pattern, queue."""
+    """A whole listing of which all files were read. `at`: when it began; `commit`: the newest batch when it was noted; `of`: path, pattern, queue."""
 
-    at: str
+    at: datetime
     commit: int | None
     of: list[str]
     unsettled: bool = False
@@ -20,7 +20,7 @@ class Audit:
 
     def is_due(self, source: FileSource) -> bool:
         """True when the next listing is due; also for a note from the future."""
-        age = datetime.now(UTC) - datetime.fromisoformat(self.at)
+        age = datetime.now(UTC) - self.at
         return not 0 <= age.total_seconds() < source.notifications.audit_every.total_seconds()
 
 
@@ -31,8 +31,9 @@ def _identity(source: FileSource) -> list[str]:
 def read_audit(source: FileSource, checkpoint: Checkpoint) -> Audit | None:
     """The last audit; None where it says nothing about the next run: another source, a checkpoint that was set back, a run that died."""
     try:
-        audit = Audit(**json.loads((checkpoint.folder.parent / "audit.json").read_text()))
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+        entries = json.loads((checkpoint.folder.parent / "audit.json").read_text())
+        audit = Audit(**{**entries, "at": datetime.fromisoformat(entries["at"])})
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
         return None
     newest = -1 if checkpoint.newest_commit is None else checkpoint.newest_commit
     set_back = audit.commit is not None and newest < audit.commit
@@ -41,7 +42,7 @@ def read_audit(source: FileSource, checkpoint: Checkpoint) -> Audit | None:
 
 def note_audit(source: FileSource, checkpoint: Checkpoint, began: datetime, *, unsettled: bool = False) -> None:
     """Note a whole listing, once its files are committed."""
-    _write(checkpoint, Audit(began.isoformat(), checkpoint.newest_commit, _identity(source), unsettled))
+    _write(checkpoint, Audit(began, checkpoint.newest_commit, _identity(source), unsettled))
 
 
 def keep_audit(audit: Audit, checkpoint: Checkpoint, *, unsettled: bool) -> None:
@@ -52,4 +53,4 @@ def keep_audit(audit: Audit, checkpoint: Checkpoint, *, unsettled: bool) -> None
 def _write(checkpoint: Checkpoint, audit: Audit) -> None:
     folder = checkpoint.folder.parent
     folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / "audit.json", json.dumps(asdict(audit)))
+    replace_file(folder / "audit.json", json.dumps({**asdict(audit), "at": audit.at.isoformat()}))

@@ -5,17 +5,22 @@ a message goes only when all its files are committed, and a full listing still a
 """
 
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from ..errors import SourceError, TransientError
 from ..spec import FileSource, aws_client
 from .buckets import is_below
 from .files import LandedFile, is_wanted, source_root
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
 
 _PAGE = 10  # messages: SQS gives and takes no more at a time
 
@@ -53,6 +58,12 @@ def _landed(scheme: str, found: dict, key: str, moment: str) -> LandedFile:
     return LandedFile(f"{scheme}://{found['bucket']['name']}/{key}", int(found["object"].get("size") or 0), modified)
 
 
+def _sqs(queue: str) -> "BaseClient":
+    """The client for a queue's own region: boto3 asks the one it is set up for, whatever the URL says."""
+    found = re.search(r"//sqs\.([\w-]+)\.amazonaws\.|//([\w-]+)\.queue\.amazonaws\.", queue)
+    return aws_client("sqs", found and (found[1] or found[2]))
+
+
 @contextmanager
 def _queue_errors(queue: str) -> Iterator[None]:
     from botocore.exceptions import BotoCoreError, ClientError
@@ -77,7 +88,7 @@ def receive_notices(queue: str, source: FileSource, hold: int, limit: int = 10_0
     scheme, taken, deadline, emptied = source_root(source).partition("://")[0], {}, time.monotonic() + seconds, False
     while not emptied and len(taken) < limit and time.monotonic() < deadline:
         with _queue_errors(queue):
-            answer = aws_client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=min(_PAGE, limit - len(taken)), VisibilityTimeout=hold, WaitTimeSeconds=wait)
+            answer = _sqs(queue).receive_message(QueueUrl=queue, MaxNumberOfMessages=min(_PAGE, limit - len(taken)), VisibilityTimeout=hold, WaitTimeSeconds=wait)
         for message in answer.get("Messages", []):
             files = parse_notice(message["Body"], scheme)
             wanted = tuple(f for f in files or () if is_below(source_root(source), f.path) and is_wanted(source, f.name))
@@ -112,12 +123,12 @@ def _in_pages(queue: str, call: str, notices: list[Notice], **more: int) -> int:
     for start in range(0, len(notices), _PAGE):
         entries = [{"Id": str(number), "ReceiptHandle": notice.receipt, **more} for number, notice in enumerate(notices[start : start + _PAGE])]
         with _queue_errors(queue):
-            refused += len(getattr(aws_client("sqs"), call)(QueueUrl=queue, Entries=entries).get("Failed", []))
+            refused += len(getattr(_sqs(queue), call)(QueueUrl=queue, Entries=entries).get("Failed", []))
     return refused
 
 
 def waiting_count(queue: str) -> int:
     """About how many messages can be taken now; the probe's cheap question. Zero is not proof: SQS counts with a delay, so an audit must still come."""
     with _queue_errors(queue):
-        found = aws_client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"])
+        found = _sqs(queue).get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"])
     return int(found["Attributes"]["ApproximateNumberOfMessages"])

@@ -26,9 +26,9 @@ def split_uri(uri: str) -> tuple[str, str]:
     return bucket, key
 
 
-def aws_client(service: str) -> "BaseClient":
-    """boto3's client: endpoint, region and credentials as boto3 finds them; one a process, made anew when the environment says something else."""
-    return _client(service, os.getpid(), tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))))
+def aws_client(service: str, region: str | None = None) -> "BaseClient":
+    """boto3's client: endpoint, credentials and, unless it is given, region as boto3 finds them; one a process, made anew when the environment says something else."""
+    return _client(service, region, os.getpid(), tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))))
 
 
 def s3_client() -> "BaseClient":
@@ -37,11 +37,11 @@ def s3_client() -> "BaseClient":
 
 
 @cache
-def _client(service: str, pid: int, environment: tuple) -> "BaseClient":
+def _client(service: str, region: str | None, pid: int, environment: tuple) -> "BaseClient":
     """pid: a forked process must not share its parent's connections."""
     import boto3
 
-    return boto3.session.Session().client(service, config=_config())
+    return boto3.session.Session().client(service, region_name=region, config=_config())
 
 
 def _config(**more: object) -> object:
