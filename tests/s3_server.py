@@ -102,12 +102,13 @@ class S3Server:
         bucket, key = split_uri(uri)
         return self.client.get_object(Bucket=bucket, Key=key)["Body"].read()
 
-    def create_queue(self, bucket: str) -> str:
-        """A queue that gets the events of a bucket (`s3a://...`); returns its URL."""
+    def create_queue(self, bucket: str, prefix: str = "") -> str:
+        """A queue that gets the events of a bucket (`s3a://...`), or of a folder in it; returns its URL."""
         name, sqs = split_uri(bucket)[0], aws_client("sqs")
         url = sqs.create_queue(QueueName=name)["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-        events = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
+        below = {"Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": prefix}]}}} if prefix else {}
+        events = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"], **below}]}
         self.client.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration=events)
         return url
 

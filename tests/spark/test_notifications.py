@@ -150,7 +150,7 @@ def test_the_same_rows_and_counts_as_by_listing_whatever_the_queue_does(s3, runs
     for number in range(1_010):
         s3.put(f"{bucket}/in/other/{number}.txt", "")
     listed = Shop(s3, runs, bucket, tmp_path / "listed.yaml", str(tmp_path / "root"))
-    notified = Shop(s3, runs, bucket, tmp_path / "notified.yaml", f"{bucket}/root", s3.create_queue(bucket))
+    notified = Shop(s3, runs, bucket, tmp_path / "notified.yaml", f"{bucket}/root", s3.create_queue(bucket, "in/"))
 
     listed.land("a.csv", range(30))
     listed.land("day=1/b {c,d}+e f[1].csv", range(20, 50))
