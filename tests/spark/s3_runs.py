@@ -12,6 +12,8 @@ from pathlib import Path
 from sluice.report import RunReport
 from sluice.spec import RunRequest, load_pipeline
 
+from tests.spark.conftest import INTERPRETED
+
 _MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _MARK = "report: "
 
@@ -50,7 +52,8 @@ def _serve(spec: str) -> None:
     from sluice.streaming.session import open_session
     from sluice.streaming.settings import spark_settings
 
-    with open_session(spark_settings(load_pipeline(spec), 0, root="/tmp")) as spark:  # noqa: S108 (a name that is no bucket's; nothing is written there)
+    settings = spark_settings(load_pipeline(spec), 0, root="/tmp")  # noqa: S108 (a name that is no bucket's; nothing is written there)
+    with open_session(settings | INTERPRETED) as spark:
         for line in sys.stdin:
             report = run_pipeline(RunRequest.model_validate_json(line))
             spark.conf.unset(_MANAGER)  # of a root on S3; the next may be a folder

@@ -14,7 +14,7 @@ from sluice.errors import ExitCode
 from sluice.report import Counts, RunReport
 from sluice.runner import run_pipeline
 from sluice.setup.jars import fetch_jars
-from sluice.spec import Paths, RunRequest, aws_client, load_pipeline, open_path, split_uri
+from sluice.spec import Paths, RunRequest, aws_client, load_pipeline, open_path, replace_file, split_uri
 
 from tests.s3_server import S3Server
 from tests.spark.s3_runs import S3Runs, start_runs
@@ -102,7 +102,7 @@ class Shop:
 
     def age_audit(self) -> None:
         note = open_path(self.paths.checkpoint("orders")) / "audit.json"
-        note.write_text(json.dumps(json.loads(note.read_text()) | {"at": "2026-01-01T00:00:00+00:00"}))
+        replace_file(note, json.dumps(json.loads(note.read_text()) | {"at": "2026-01-01T00:00:00+00:00"}))
 
 
 def rows(table: str) -> list[dict]:
@@ -163,9 +163,9 @@ def test_the_same_rows_and_counts_as_by_listing_whatever_the_queue_does(s3, runs
     notified.send("2026-01-01T00%3A00%3A00.csv")
     with s3.counted() as requests:
         second = notified.run()
-    assert second.files_read == 2 and folder_listings(requests) == []
+    assert second.steps[0].files_read == 2 and folder_listings(requests) == []
     with s3.counted() as requests:
-        assert listed.run().files_read == 3
+        assert listed.run().steps[0].files_read == 3
     assert len(folder_listings(requests)) >= 4
 
     notified.send("late.csv")
@@ -174,8 +174,8 @@ def test_the_same_rows_and_counts_as_by_listing_whatever_the_queue_does(s3, runs
     notified.send("day%3D2/100%2525+%C3%A9%5C%3F.csv")
     with s3.counted() as requests:
         third = notified.run()
-    assert third.files_read == 2 and folder_listings(requests) == []
-    assert listed.run().files_read == 1
+    assert third.steps[0].files_read == 2 and folder_listings(requests) == []
+    assert listed.run().steps[0].files_read == 1
 
     assert notified.tables == listed.tables and notified.counts == listed.counts
     assert sum(notified.tables[0].values()) == 90 and notified.counts.read == 140

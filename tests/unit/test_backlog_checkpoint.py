@@ -181,3 +181,14 @@ def test_an_absent_landing_folder_is_an_error_and_no_reason_to_start_spark(place
     landing.rename(landing.with_name("moved"))
     with pytest.raises(SourceError, match="the landing folder does not exist"):
         measure_pipeline(pipeline, paths)
+
+
+@pytest.mark.parametrize(("after", "found"), [(-1, {"a", "b", "c", "d"}), (0, {"b", "c", "d"}), (1, {"c", "d"}), (2, {"d"}), (3, set())])
+def test_files_seen_after_a_position_are_found_before_and_after_a_compaction(tmp_path, after, found):
+    log = tmp_path / "sources" / "0"
+    log.mkdir(parents=True)
+    entries = [f'{{"path":"s3a://lake/{name}","timestamp":1,"batchId":{number}}}' for number, name in enumerate("abcd")]
+    (log / "1.compact").write_text("\n".join(["v1", *entries[:2]]))
+    (log / "2").write_text("\n".join(["v1", entries[2]]))
+    (log / "3").write_text("\n".join(["v1", entries[3]]))
+    assert {f.path.removeprefix("s3a://lake/") for f in Checkpoint(tmp_path).seen_files(after)} == found

@@ -115,15 +115,15 @@ class Checkpoint:
         """The file source's position after a batch; -1 before the first."""
         return self.source_offset(batch).get("logOffset", -1)
 
-    def seen_files(self) -> list[SeenFile]:
-        """Every file the source has taken note of, read or about to be read."""
+    def seen_files(self, after: int = -1) -> list[SeenFile]:
+        """Every file the source has taken note of, read or about to be read. Args: after: only those of later positions; then most often only the last notes are read."""
         folder = self.folder / "sources" / "0"
         files = _files(folder)
         compacts = [int(p.name.removesuffix(".compact")) for p in files if p.name.endswith(".compact") and p.name[0].isdigit()]
         base = max(compacts, default=-1)
-        paths = [folder / f"{base}.compact"] if base >= 0 else []
-        paths += [p for n, p in sorted(_numbered(files).items()) if n > base]
-        return [SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"]) for path in paths for e in _json_lines(path)]
+        paths = [folder / f"{base}.compact"] if base > after else []
+        paths += [p for n, p in sorted(_numbered(files).items()) if n > max(base, after)]
+        return [SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"]) for path in paths for e in _json_lines(path) if e["batchId"] > after]
 
     def batch_files(self, batch: int) -> list[SeenFile]:
         """The files of a planned batch."""

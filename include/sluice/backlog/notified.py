@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass
 class Arrivals:
-    """What one run reads: `files`, found by name or, where `listed`, by a listing. `audit`: the last one before; `gone`: named and deleted since."""
+    """What one run reads: `files`, found by name or, where `listed`, by a listing. `audit`: the last one before."""
 
     source: FileSource
     checkpoint: Checkpoint
@@ -42,7 +42,10 @@ class Arrivals:
     began: datetime
     audit: Audit | None = None
     notices: list[Notice] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
+    position: int = -1
+    """Where the file source stood."""
+    over: set[str] = field(default_factory=set)
+    """Named files that were read before, or are not there any more."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -64,31 +67,30 @@ def take_arrivals(source: FileSource, checkpoint: Checkpoint, hold: int) -> Arri
 
     Args: hold: seconds for which nobody else gets the messages. Call it under the checkpoint's lease, and `settle` what it returns. Raises SourceError.
     """
-    began, audit, seen = datetime.now(UTC), read_audit(source, checkpoint), {f.path for f in checkpoint.seen_files()}
+    began, audit, position = datetime.now(UTC), read_audit(source, checkpoint), checkpoint.log_offset(checkpoint.newest_commit)
     try:
         notices, emptied, warnings = *receive_notices(source.notifications.queue, source, hold), []
     except TransientError as error:
         notices, emptied, warnings = [], False, [f"the queue could not be asked, so the folder was listed: {error}"]
-    named = {f.path for notice in notices for f in notice.files} - seen
-    if named and audit is not None:
+    named = {f.path for notice in notices for f in notice.files}
+    seen = {f.path: f.log_id for f in checkpoint.seen_files()} if named else {}
+    new = named - seen.keys()
+    if new and audit is not None:
         keep_audit(audit, checkpoint, unsettled=True)
-    arrivals = Arrivals(source, checkpoint, [], audit is None or audit.is_due(source) or not emptied, began, audit, notices, warnings=warnings)
+    arrivals = Arrivals(source, checkpoint, [], audit is None or audit.is_due(source) or not emptied, began, audit, notices, position, warnings=warnings)
     if arrivals.listed:
         arrivals.files, changed = waiting_files(source, checkpoint)
-        found = {f.path for f in arrivals.files}
-        arrivals.warnings += changed + (_describe_unnamed(arrivals, named | seen) if audit is not None and emptied else [])
-        arrivals.gone = {path for path, landed in _look_up(named - found).items() if landed is None}
-    else:
-        there = _look_up(named)
-        arrivals.gone = {path for path, landed in there.items() if landed is None}
+        arrivals.warnings += changed + (_describe_unnamed(arrivals, named) if audit is not None and emptied else [])
+    there = _look_up(new - {f.path for f in arrivals.files})
+    if not arrivals.listed:
         arrivals.files = sorted([*_planned_files(checkpoint), *(f for f in there.values() if f is not None)], key=lambda f: (f.modified, f.path))
+    arrivals.over = {path for path in named - new if seen[path] <= position} | {path for path, landed in there.items() if landed is None}
     return arrivals
 
 
 def _planned_files(checkpoint: Checkpoint) -> list[LandedFile]:
     """The files Spark has planned and not read; it reads them whatever it is told to list. One that was deleted since has no size."""
-    committed = checkpoint.log_offset(checkpoint.newest_commit)
-    planned: dict[str, SeenFile] = {f.path: f for f in checkpoint.seen_files() if f.log_id > committed}
+    planned: dict[str, SeenFile] = {f.path: f for f in checkpoint.seen_files(checkpoint.log_offset(checkpoint.newest_commit))}
     return [landed or LandedFile(path, 0, planned[path].modified_ms / 1000) for path, landed in _look_up(planned).items()]
 
 
@@ -99,8 +101,9 @@ def _look_up(paths: set[str] | dict[str, SeenFile]) -> dict[str, LandedFile | No
     return {path: LandedFile(*one) if one else None for path, one in zip(paths, found, strict=True)}
 
 
-def _describe_unnamed(arrivals: Arrivals, known: set[str]) -> list[str]:
-    late = [f.name for f in arrivals.files if f.path not in known and f.modified < arrivals.began.timestamp() - _ON_ITS_WAY]
+def _describe_unnamed(arrivals: Arrivals, named: set[str]) -> list[str]:
+    planned = {f.path for f in arrivals.checkpoint.seen_files(arrivals.position)}
+    late = [f.name for f in arrivals.files if f.path not in named | planned and f.modified < arrivals.began.timestamp() - _ON_ITS_WAY]
     if not late:
         return []
     return [f"{len(late)} file(s) no message named, found by listing the folder: {', '.join(late[:3])}; see whether all the bucket's events reach the queue"]
@@ -114,7 +117,7 @@ def settle(arrivals: Arrivals, done: bool) -> list[str]:
     queue, notices, warnings = arrivals.source.notifications.queue, arrivals.notices, []
     try:
         checkpoint = Checkpoint(arrivals.checkpoint.folder)
-        settled, left = split_settled(notices, _committed_paths(checkpoint) | arrivals.gone if notices else set())
+        settled, left = split_settled(notices, arrivals.over | _committed_since(checkpoint, arrivals.position))
         foreign = sum(not notice.understood for notice in left)
         if foreign:
             warnings.append(f"{foreign} message(s) in the queue are no events of S3's and were left there: give the queue a dead-letter queue, and let nothing else write to it")
@@ -132,6 +135,6 @@ def settle(arrivals: Arrivals, done: bool) -> list[str]:
     return warnings
 
 
-def _committed_paths(checkpoint: Checkpoint) -> set[str]:
+def _committed_since(checkpoint: Checkpoint, position: int) -> set[str]:
     committed = checkpoint.log_offset(checkpoint.newest_commit)
-    return {f.path for f in checkpoint.seen_files() if f.log_id <= committed}
+    return {f.path for f in checkpoint.seen_files(position) if f.log_id <= committed} if committed > position else set()
