@@ -180,8 +180,11 @@ def test_the_same_rows_and_counts_as_by_listing_whatever_the_queue_does(s3, runs
     assert notified.tables == listed.tables and notified.counts == listed.counts
     assert sum(notified.tables[0].values()) == 90 and notified.counts.read == 140
     assert waiting_count(notified.queue) == 0 and not notified.probe().must_run
+
     notified.age_audit()
-    assert (notified.run_idle().status, notified.run_idle().spark) == ("nothing new", {})
+    listed.land("d.csv", range(100, 105))
+    audit = notified.run()  # Spark itself lists, and knows each file it was handed by name
+    assert (audit.steps[0].files_read, audit.counts.read, audit.counts.duplicate) == (1, 5, 0)
 
 
 def test_messages_stay_while_a_batch_is_refused_and_go_when_it_is_committed(shop):
