@@ -3,13 +3,14 @@
 from datetime import UTC, datetime
 
 import pytest
+import yaml
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException
 from sluice.orchestration import tasks
 from sluice.orchestration.tasks import describe_saving, judge_report, probe, probe_backlog
 from sluice.report.model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
 from sluice.report.store import write_report
-from sluice.spec import Paths
+from sluice.spec import Paths, aws_client
 
 from tests.airflow_service import land_visits, write_pipeline
 
@@ -94,6 +95,20 @@ def test_a_landing_folder_that_does_not_exist_fails_the_probe_without_a_retry(pi
     write_pipeline(pipelines, "visits").rmdir()
     with pytest.raises(AirflowFailException, match="landing"):
         probe_backlog("visits.yaml", TaskInstance())
+
+
+def test_a_listing_that_found_nothing_is_noted_so_that_the_next_probe_asks_the_queue_alone(pipelines, s3):
+    bucket = s3.create_bucket("notified-visits")
+    queue = s3.create_queue(bucket)
+    aws_client("sqs").purge_queue(QueueUrl=queue)  # S3's test of the configuration
+    write_pipeline(pipelines, "visits")
+    spec = yaml.safe_load((pipelines / "pipelines" / "visits.yaml").read_text())
+    spec["steps"][0]["source"] |= {"path": f"{bucket}/in", "notifications": {"queue": queue}}
+    (pipelines / "pipelines" / "visits.yaml").write_text(yaml.safe_dump(spec))
+    assert probe("visits.yaml")["must_run"] is False
+    with s3.counted() as requests:
+        assert probe("visits.yaml")["must_run"] is False
+    assert requests == [("POST", "/?AmazonSQS.GetQueueAttributes")]
 
 
 def test_the_gate_publishes_the_counts(pipelines):

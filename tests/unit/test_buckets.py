@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 from sluice.backfill import select_range
 from sluice.backlog import Checkpoint, list_files, measure_step, waiting_files
-from sluice.backlog import measure as measure_module
+from sluice.backlog import waiting as waiting_module
 from sluice.checkpoint import lease_store, open_manifest
 from sluice.checkpoint.journal import read_journal
 from sluice.errors import PreflightError, SourceError, TerminalError, TransientError
@@ -153,7 +153,7 @@ def checkpoint_of(folder, batches: dict[int, list[str]], committed: int) -> Chec
 
 
 def test_ordered_names_are_listed_from_a_little_before_the_end_by_one_request(bucket, s3, tmp_path, monkeypatch):
-    monkeypatch.setitem(measure_module._LISTED_AGAIN, "name", 3)
+    monkeypatch.setitem(waiting_module._LISTED_AGAIN, "name", 3)
     names = [f"{bucket}/in/{n:04}.csv" for n in range(12)]
     for name in names:
         s3.put(name, "id\n")
@@ -166,7 +166,7 @@ def test_ordered_names_are_listed_from_a_little_before_the_end_by_one_request(bu
 
 
 def test_a_planned_file_is_listed_whatever_was_read_after_it(bucket, s3, tmp_path, monkeypatch):
-    monkeypatch.setitem(measure_module._LISTED_AGAIN, "name", 1)
+    monkeypatch.setitem(waiting_module._LISTED_AGAIN, "name", 1)
     names = [f"{bucket}/in/{n}.csv" for n in range(4)]
     for name in names:
         s3.put(name, "id\n")

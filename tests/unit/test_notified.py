@@ -334,7 +334,15 @@ def test_notifications_that_cannot_work_are_refused(entries, message):
         FileSource.model_validate({"path": "s3a://lake/in", "format": "csv", "schema": {"id": "string"}, **entries})
 
 
-def test_notifications_under_a_trigger_that_waits_for_more_are_refused():
+def step(name: str, **entries: object) -> dict:
     source = {"path": "s3a://lake/in", "format": "csv", "schema": {"id": "string"}, "notifications": {"queue": "https://sqs.example.com/123/q"}}
-    with pytest.raises(ValidationError, match="`notifications` name what a run reads as it begins"):
-        Pipeline.model_validate({"name": "p", "steps": [{"name": "s", "source": source, "sink": {"mode": "append"}, "trigger": "default"}]})
+    return {"name": name, "source": source, "sink": {"mode": "append"}, **entries}
+
+
+@pytest.mark.parametrize(("steps", "message"), [
+    ([step("s", trigger="default")], "`notifications` name what a run reads as it begins"),
+    ([step("a"), step("b")], "two steps read one queue"),
+], ids=["a_trigger_that_waits_for_more", "two_steps"])
+def test_a_queue_that_would_not_be_read_in_whole_is_refused(steps, message):
+    with pytest.raises(ValidationError, match=message):
+        Pipeline.model_validate({"name": "p", "steps": steps})

@@ -214,4 +214,7 @@ class Pipeline(Spec):
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
             raise ValueError(f"two steps are named {', '.join(twice)}; each has its own checkpoint and table, so give each its own name")
+        queues = [step.source.notifications.queue for step in steps if getattr(step.source, "notifications", None) is not None]
+        if len(set(queues)) < len(queues):
+            raise ValueError("two steps read one queue, and each would delete what it tells the other; give each step a queue of its own")
         return steps
