@@ -92,8 +92,8 @@ def test_a_repeated_backfill_closes_a_gap_and_leaves_the_schedule_alone(airflow_
     before = digest(checkpoint)
     assert before
 
-    for behavior in ("none", "completed"):
-        run_backfill(airflow_service, "gapped_backfill", "2026-01-02", "2026-01-03", behavior, runs=2)
+    for behavior, last in (("none", "2026-01-03"), ("completed", "2026-01-02")):
+        run_backfill(airflow_service, "gapped_backfill", "2026-01-02", last, behavior, runs=2)
         assert read_rows(airflow_service.paths("gapped").table("visits")) == read_rows(airflow_service.paths("whole").table("visits"))
         assert digest(checkpoint) == before
 

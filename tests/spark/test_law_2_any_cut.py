@@ -21,9 +21,9 @@ from sluice.report import Counts
 
 from .shop import Shop
 
-TOGETHER = 30
+TOGETHER = 50
 """Histories in a backlog that holds many."""
-BACKLOGS = math.ceil(int(os.environ.get("SLUICE_EXAMPLES", "155")) / (1 + TOGETHER))
+BACKLOGS = math.ceil(int(os.environ.get("SLUICE_EXAMPLES", "153")) / (1 + TOGETHER))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 POISON = {"order_id": "k0", "amount": 1.0, "at": "2099-01-01T00:00:00Z"}
 UNTIMED = {"order_id": "k0", "amount": 1.0, "at": None}

@@ -163,3 +163,5 @@ def test_what_a_step_gives_up_is_said():
     assert "whatever `order_by` says" in describe_limits(Step.model_validate(exact | {"dedup": ordered | {"memory": "state"}}))[1]
     state = describe_limits(Step.model_validate(exact | {"dedup": dedup | {"memory": "state", "late": "keep"}}))
     assert "kept nowhere" in state[0] and "has no effect" in state[1]
+    sent, = describe_limits(Step.model_validate(exact | {"sinks": [{"kind": "delta"}, {"kind": "kafka", "servers": "b:9092", "topic": "t"}]}))
+    assert "may be sent to Kafka again" in sent
