@@ -55,6 +55,7 @@ SHAPES = (
     }),
     Kind("text_after_record", "JSON: text after the record, two records on a line", "`malformed`, never lost in silence", lines={
         '{"id":1}{"id":2}': _TWO, '{"id":3} and so on': _TWO, '{"id":4},{"id":5}': _TWO, '{"id":6}}': _TWO, '{"id":4} // c': _TWO, '{"id":7': _NO_JSON,
+        '{"id":8}]': _TWO, '{"id":8}] and so on': _TWO, '{"id":8}],[{"id":9}': _TWO,
     }),
     Kind("no_object", "JSON: scalars, `null`, arrays, where an object belongs", "`malformed`; `{}` is a row of NULLs", lines={
         "null": _NO_JSON, "123": _NO_JSON, '"text"': _NO_JSON, "true": _NO_JSON, "[]": _NO_JSON, '[{"id":1},{"id":2}]': _NO_JSON, "{}": "{}",
