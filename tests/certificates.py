@@ -1,28 +1,47 @@
-"""A certificate authority of the tests' own, and a certificate it signed for a server of this machine."""
+"""A certificate authority of the tests' own, and the certificates it signed for a server of this machine and for a client."""
 
 import ipaddress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+KEY_PASSWORD = "only-for-tests"
 
-def write_certificates(folder: Path) -> tuple[Path, Path]:
-    """Write `ca.pem`, which clients trust, and `server.pem`, the private key and certificates of localhost and 127.0.0.1; returns both paths."""
-    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca_name = _name("Sluice test authority")
+
+class Certificates(NamedTuple):
+    """PEM files. `server`: key and chain in one; `client_key`: under the password KEY_PASSWORD."""
+
+    authority: Path
+    server: Path
+    client: Path
+    client_key: Path
+
+
+def write_certificates(folder: Path) -> Certificates:
+    """Write what clients trust, the private key and certificates of localhost and 127.0.0.1, and those of a client."""
+    ca_key, server_key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
+    ca_name, leaf = _name("Sluice test authority"), x509.BasicConstraints(ca=False, path_length=None)
     ca = _sign(_describe(ca_name, ca_name, ca_key, x509.BasicConstraints(ca=True, path_length=0)), ca_key)
     hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    certificate = _sign(_describe(_name("localhost"), ca_name, key, x509.BasicConstraints(ca=False, path_length=None)).add_extension(hosts, critical=False), ca_key)
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    ca_file, server_file = folder / "ca.pem", folder / "server.pem"
-    ca_file.write_bytes(_pem(ca))
-    server_file.touch(mode=0o600)
-    server_file.write_bytes(private + _pem(certificate) + _pem(ca))
-    return ca_file, server_file
+    server = _sign(_describe(_name("localhost"), ca_name, server_key, leaf).add_extension(hosts, critical=False), ca_key)
+    client = _sign(_describe(_name("a client"), ca_name, client_key, leaf), ca_key)
+    files = Certificates(folder / "ca.pem", folder / "server.pem", folder / "client.pem", folder / "client.key")
+    files.authority.write_bytes(_pem(ca))
+    files.client.write_bytes(_pem(client) + _pem(ca))
+    for file, text in ((files.server, _private(server_key) + _pem(server) + _pem(ca)), (files.client_key, _private(client_key, KEY_PASSWORD))):
+        file.touch(mode=0o600)
+        file.write_bytes(text)
+    return files
+
+
+def _private(key: ec.EllipticCurvePrivateKey, password: str = "") -> bytes:
+    hidden = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
 
 
 def _name(common: str) -> x509.Name:

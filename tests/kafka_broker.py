@@ -11,7 +11,19 @@ from functools import cached_property
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from sluice.setup.jars import fetch_jars
 from sluice.setup.java import find_java
 
@@ -26,10 +38,14 @@ _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 ssl.keystore.type=PEM
-listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN
+ssl.truststore.type=PEM
+listener.name.ssl.ssl.client.auth=required
+listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
@@ -79,17 +95,18 @@ class KafkaBroker:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.password = secrets.token_urlsafe(12)
-        self._port, self._secure_port, self._controller_port = free_ports(3)
+        self._port, self._secure_port, self._mutual_port, self._controller_port = free_ports(4)
         self._server: ServerProcess | None = None
         self._idle: list[Producer] = []  # transactional ones: each takes half a second to begin, and has one transaction at a time
-        self.ca_file, server_file = write_certificates(folder)
+        self.certificates = write_certificates(folder)
         self._java = [str(find_java()), *_JVM, "-cp", os.pathsep.join(map(str, fetch_jars("broker")))]
         self._properties = folder / "server.properties"
         self._properties.write_text(_PROPERTIES + "\n".join([
-            f"listeners=PLAINTEXT://{self.servers},SASL_SSL://{self.secure_servers},CONTROLLER://127.0.0.1:{self._controller_port}",
+            f"listeners=PLAINTEXT://{self.servers},SASL_SSL://{self.secure_servers},SSL://{self.mutual_servers},CONTROLLER://127.0.0.1:{self._controller_port}",
             f"controller.quorum.voters=1@127.0.0.1:{self._controller_port}",
             f"log.dirs={self._data}",
-            f"ssl.keystore.location={server_file}",
+            f"ssl.keystore.location={self.certificates.server}",
+            f"ssl.truststore.location={self.certificates.authority}",
             "listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
             f'user_{self.username}="{self.password}";',
         ]) + "\n")
@@ -102,8 +119,18 @@ class KafkaBroker:
 
     @property
     def secure_servers(self) -> str:
-        """host:port of the SASL_SSL listener: SASL/PLAIN with `username` and `password`, a certificate signed by `ca_file`."""
+        """host:port of the SASL_SSL listener: SASL/PLAIN with `username` and `password` (SCRAM after `allow_scram`), a certificate signed by `ca_file`."""
         return f"127.0.0.1:{self._secure_port}"
+
+    @property
+    def mutual_servers(self) -> str:
+        """host:port of the SSL listener: it wants a client's certificate signed by `ca_file`, and no password."""
+        return f"127.0.0.1:{self._mutual_port}"
+
+    @property
+    def ca_file(self) -> Path:
+        """PEM file of the authority that signed every certificate."""
+        return self.certificates.authority
 
     @property
     def process_id(self) -> int:
@@ -111,10 +138,10 @@ class KafkaBroker:
         return self._server.process.pid
 
     def start(self) -> None:
-        """Start it, with the data and on the ports it had before, and wait until clients find it on both listeners."""
+        """Start it, with the data and on the ports it had before, and wait until clients find it on every listener."""
         assert self._server is None, "it runs"
         self._server = ServerProcess([*self._java, "kafka.Kafka", str(self._properties)], self.folder / "broker.log")
-        for port in (self._port, self._secure_port):
+        for port in (self._port, self._secure_port, self._mutual_port):
             self._server.wait_for_port(port)
         self._server.wait_until(lambda: self._admin.list_topics(timeout=_PATIENCE).brokers, "broker")
         for topic in self._admin.list_topics(timeout=_PATIENCE).topics:
@@ -132,6 +159,11 @@ class KafkaBroker:
         """Stop and start."""
         self.stop()
         self.start()
+
+    def allow_scram(self) -> None:
+        """Let `username` log in by SCRAM as well, with the same password."""
+        for kind in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):  # Kafka takes one change of a user a request
+            _all(self._admin.alter_user_scram_credentials([UserScramCredentialUpsertion(self.username, ScramCredentialInfo(kind, 4096), self.password.encode())]))
 
     def create_topic(self, name: str, partitions: int = 1, **config: object) -> str:
         """Create a topic and wait for its leaders; config with `_` for `.`, such as cleanup_policy="compact". Returns the name."""

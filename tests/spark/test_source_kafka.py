@@ -10,6 +10,7 @@ from sluice.errors import ExitCode
 from sluice.spec import Window
 from sluice.streaming import batch, execute
 
+from tests.certificates import KEY_PASSWORD
 from tests.kafka_broker import Record
 from tests.spark.factories import Project
 
@@ -254,6 +255,32 @@ def test_a_login_comes_from_an_airflow_connection_and_its_password_stays_out_of_
     report = shop.run()
     assert (report.error, report.counts.written) == (None, 1)
     assert kafka_broker.password not in report.model_dump_json()
+
+
+@pytest.mark.parametrize("login", ["SCRAM-SHA-256", "SCRAM-SHA-512", "certificate"])
+def test_scram_and_a_clients_certificate_open_the_brokers_to_probe_source_and_sink(project, kafka_broker, monkeypatch, login):
+    topic, sent = kafka_broker.create_topic(f"login_{login}"), kafka_broker.create_topic(f"login_{login}_sent")
+    kafka_broker.produce(topic, [order(1)])
+    kafka_broker.allow_scram()
+    files, security = kafka_broker.certificates, {"mechanism": login, "username": kafka_broker.username, "password": "${LOGIN_SECRET}"}
+    if login == "certificate":
+        security = {"protocol": "SSL", "certificate_file": str(files.client), "key_file": str(files.client_key), "key_password": "${LOGIN_SECRET}"}
+    servers = kafka_broker.mutual_servers if login == "certificate" else kafka_broker.secure_servers
+    cluster = {"servers": servers, "security": {"ca_file": str(files.authority), **security}}
+    monkeypatch.setenv("LOGIN_SECRET", KEY_PASSWORD if login == "certificate" else kafka_broker.password)
+    shop = project(topic, {"sink": [{"mode": "append"}, {"kind": "kafka", "topic": sent, **cluster}]}, **cluster)
+    assert shop.plan().records == 1
+    report = shop.run()
+    assert (report.error, report.counts.written, shop.plan().records) == (None, 1, 0)
+    assert len(kafka_broker.read(sent)) == 1
+
+
+def test_brokers_that_want_a_certificate_tell_a_client_without_one(project, kafka_broker):
+    topic = kafka_broker.create_topic("login_without")
+    shop = project(topic, servers=kafka_broker.mutual_servers, security={"protocol": "SSL", "ca_file": str(kafka_broker.ca_file)})
+    assert shop.plan().must_run and "could not be asked" in shop.plan().reason
+    report = shop.run()
+    assert report.exit_code is ExitCode.TRANSIENT and "certificate" in report.error.lower()
 
 
 def test_a_backfill_reads_the_range_again_and_adds_only_what_is_missing(project, kafka_broker, spark):

@@ -26,7 +26,8 @@ def pipeline(*steps: dict, **more: object) -> Pipeline:
     ({"processing_time": "10 seconds"}, "processing_time every 10 seconds: the query does not end by itself"), ({"continuous": "1 second"}, "no counts"),
 ])
 def test_what_a_trigger_gives_up_is_said(trigger, lost):
-    limit, = describe_limits(Step.model_validate(CONTINUOUS | {"trigger": trigger}))
+    limit, *of_sink = describe_limits(Step.model_validate(CONTINUOUS | {"trigger": trigger}))
+    assert ["may be sent to Kafka again" in told for told in of_sink] == ([] if lost == "no counts" else [True])
     assert limit.startswith("s: trigger ") and lost in limit and "`available_now` goes on from the same checkpoint" in limit
 
 

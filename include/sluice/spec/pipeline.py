@@ -141,7 +141,7 @@ def describe_limits(step: Step) -> list[str]:
         limits.append(f"{step.name}: with `late: {step.dedup.late}` it depends on how the backlog is cut which rows are late; `late: merge` does not")
     if step.dedup and step.dedup.keys != "*" and step.dedup.within != "forever":
         limits.append(f"{step.name}: copies of a key farther than `within` apart in event time are two rows; `within: forever` compares with the whole table")
-    if any(sink.kind == "kafka" for sink in step.sinks):
+    if any(sink.kind == "kafka" for sink in step.sinks) and trigger_kind(step.trigger) != "continuous":  # which has said so, and has no batches
         limits.append(f"{step.name}: a record may be sent to Kafka again after a run that was killed: the headers `sluice.batch` and `sluice.position` tell a reader which it has")
     return limits
 
