@@ -1,7 +1,7 @@
 """The probe: how much is waiting for each step, and must Spark run? In doubt, yes."""
 
+import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +16,7 @@ from .kafka import describe_losses, measure_topics
 from .notified import Arrivals, ask_queue
 from .waiting import waiting_files
 
+_log = logging.getLogger(__name__)
 _RECORD_BYTES = 1000
 """What a Kafka record is taken to weigh, when a run chooses between the settings of a short run and of a long one."""
 
@@ -144,5 +145,7 @@ def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog
     """Note the listings that found nothing, so that the next probe asks the queue alone; a note that cannot be written costs one listing more."""
     for step, found in zip(pipeline.steps, backlog, strict=True):
         if found.audited is not None and not found.amount and not found.open_batch:
-            with suppress(Exception):
+            try:
                 note_audit(step.source, Checkpoint(f"{paths.checkpoint(step.name)}/spark"), found.audited)
+            except Exception:  # noqa: BLE001 (a disk's or a store's; the probe has its answer all the same)
+                _log.warning("the listing of %s was not noted, so the next probe lists again", step.name, exc_info=True)

@@ -48,12 +48,12 @@ def _followed_by(more: str) -> Column:
 
 def _is_plain(source: Records) -> Column:
     """True for a record of which the first parse says all: one object that fits, each name declared and written once, no value in doubt."""
-    raw, names = F.col(RAW), F.size(F.json_object_keys(RAW))
+    raw, names = F.col(RAW), F.json_object_keys(RAW)
     fits = F.col("_typed").isNotNull() & F.col(f"_typed.{DEFECT}").isNull()
     # As many names as declared fields that have a value are those fields' names, each once. A field that is written as null needs the names themselves.
     valued = reduce(Column.__add__, [F.col(f"_typed.{quote(name)}").isNotNull().cast("int") for name in source.columns])
-    declared = F.size(F.array_intersect(F.json_object_keys(RAW), F.array(*[F.lit(name) for name in source.columns])))
-    named_once = (names == valued) | (names == declared)
+    declared = F.array_intersect(names, F.array(*[F.lit(name) for name in source.columns]))
+    named_once = (F.size(names) == valued) | (F.size(names) == F.size(declared))
     alone = (F.json_array_length(_followed_by("")) == 1) & (F.json_array_length(_followed_by(",0")) == 2)
     plain = alone & ~raw.rlike(_HUGE_NUMBER)
     if all(_SCALAR.fullmatch(type_.strip()) for type_ in source.columns.values()):

@@ -40,7 +40,7 @@ _FIXED = {
 
 
 _LATE_C2 = [f"-XX:Tier4{name}Threshold={5 * usual}" for name, usual in (("Invocation", 5_000), ("MinInvocation", 600), ("Compile", 15_000), ("BackEdge", 40_000))]
-"""Five times Java's own: a run of a minute otherwise compiles for a fifth of its CPU what it then hardly uses (measured: 64-67 against 73-86 CPU-seconds, 500 000 records)."""
+"""Five times Java's own: a run of a minute otherwise compiles for up to a fifth of its CPU what it then hardly uses (measured: 64-67 against 73-86 CPU-seconds, 500 000 records)."""
 
 _S3 = {
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
