@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sluice.orchestration.client import AirflowClient
 from sluice.orchestration.standalone import standalone_environment, start_standalone
-from sluice.spec import Paths
+from sluice.storage import Paths
 
 from tests.server_process import free_ports
 
@@ -58,14 +58,22 @@ class AirflowService:
 
     def add_pipeline(self, name: str, on_fail: str = "quarantine") -> Path:
         """Write a pipeline file and wait until its DAGs are there. Returns its landing folder. Each name is used once: its files and reports stay."""
-        assert not (self.folder / "pipelines" / f"{name}.yaml").exists(), f"another test has a pipeline {name}: this one would find its files and reports"
+        assert not (self.folder / "pipelines" / f"{name}.yaml").exists(), (
+            f"another test has a pipeline {name}: this one would find its files and reports"
+        )
         landing = write_pipeline(self.folder, name, on_fail)
         self.wait_for_dags(name, f"{name}_backfill")
         return landing
 
     def wait_for_dags(self, *dag_ids: str, timeout: float = 90) -> None:
         """Wait until the DAG processor has found these DAGs, and unpause them."""
-        self.wait_until(lambda: set(dag_ids) <= {dag["dag_id"] for dag in self.client.call("GET", "/dags?limit=100")["dags"]}, timeout)
+        self.wait_until(
+            lambda: (
+                set(dag_ids)
+                <= {dag["dag_id"] for dag in self.client.call("GET", "/dags?limit=100")["dags"]}
+            ),
+            timeout,
+        )
         for dag_id in dag_ids:
             self.client.unpause(dag_id)
 
@@ -73,7 +81,9 @@ class AirflowService:
         """Ask Airflow until a condition holds: it tells nobody when a DAG was found or a backfill is finished."""
         deadline = time.monotonic() + timeout
         while not condition():
-            assert time.monotonic() < deadline, f"not within {timeout} s; import errors: {self.client.call('GET', '/importErrors')}"
+            assert time.monotonic() < deadline, (
+                f"not within {timeout} s; import errors: {self.client.call('GET', '/importErrors')}"
+            )
             time.sleep(0.5)
 
     def run(self, dag_id: str, run_id: str, **fields: object) -> str:
@@ -83,7 +93,14 @@ class AirflowService:
 
     def airflow(self, *command: str) -> str:
         """Run an `airflow` command as a person would; returns what it prints."""
-        done = subprocess.run([sys.executable, "-m", "airflow", *command], env=self.client.env, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *command],
+            env=self.client.env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         assert done.returncode == 0, f"airflow {' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
@@ -93,14 +110,26 @@ def write_pipeline(folder: Path, name: str, on_fail: str = "quarantine") -> Path
     landing = folder / "landing" / name
     landing.mkdir(parents=True, exist_ok=True)
     (folder / "pipelines").mkdir(exist_ok=True)
-    (folder / "pipelines" / f"{name}.yaml").write_text(YAML.format(name=name, landing=landing, on_fail=on_fail))
+    (folder / "pipelines" / f"{name}.yaml").write_text(
+        YAML.format(name=name, landing=landing, on_fail=on_fail)
+    )
     return landing
 
 
 def land_visits(landing: Path, day: int, ids: range, seconds: int = 5) -> None:
     """Land one day's file: a visit per id, an hour after midnight."""
     at = FIRST_DAY + timedelta(days=day, hours=1)
-    rows = [json.dumps({"id": i, "at": (at + timedelta(seconds=i % 3600)).isoformat(), "page": f"/{i % 7}", "seconds": seconds}) for i in ids]
+    rows = [
+        json.dumps(
+            {
+                "id": i,
+                "at": (at + timedelta(seconds=i % 3600)).isoformat(),
+                "page": f"/{i % 7}",
+                "seconds": seconds,
+            }
+        )
+        for i in ids
+    ]
     unfinished = landing / f".{at:%Y-%m-%d}.json"
     unfinished.write_text("\n".join(rows) + "\n")
     unfinished.rename(landing / f"{at:%Y-%m-%d}.json")
@@ -110,12 +139,17 @@ def land_visits(landing: Path, day: int, ids: range, seconds: int = 5) -> None:
 def start_service(folder: Path) -> Iterator[AirflowService]:
     """Start Airflow over `folder` with a viewer beside the admin; the DAG processor looks for new pipelines every five seconds."""
     (folder / "pipelines").mkdir(parents=True, exist_ok=True)
-    env = standalone_environment(folder / "root", free_ports(1)[0], base=os.environ | {
-        "SLUICE_PIPELINES": str(folder / "pipelines"),
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",  # how long a task is taken to live whose supervisor is gone
-    })
+    env = standalone_environment(
+        folder / "root",
+        free_ports(1)[0],
+        base=os.environ
+        | {
+            "SLUICE_PIPELINES": str(folder / "pipelines"),
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",  # how long a task is taken to live whose supervisor is gone
+        },
+    )
     with start_standalone(folder / "root", int(env["AIRFLOW__API__PORT"]), env) as client:
         yield AirflowService(client, folder)

@@ -25,22 +25,43 @@ class Certificates(NamedTuple):
 def write_certificates(folder: Path) -> Certificates:
     """Write what clients trust, the private key and certificates of localhost and 127.0.0.1, and those of a client."""
     ca_key, server_key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
-    ca_name, leaf = _name("Sluice test authority"), x509.BasicConstraints(ca=False, path_length=None)
-    ca = _sign(_describe(ca_name, ca_name, ca_key, x509.BasicConstraints(ca=True, path_length=0)), ca_key)
-    hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    server = _sign(_describe(_name("localhost"), ca_name, server_key, leaf).add_extension(hosts, critical=False), ca_key)
+    ca_name, leaf = (
+        _name("Sluice test authority"),
+        x509.BasicConstraints(ca=False, path_length=None),
+    )
+    ca = _sign(
+        _describe(ca_name, ca_name, ca_key, x509.BasicConstraints(ca=True, path_length=0)), ca_key
+    )
+    hosts = x509.SubjectAlternativeName(
+        [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    )
+    server = _sign(
+        _describe(_name("localhost"), ca_name, server_key, leaf).add_extension(
+            hosts, critical=False
+        ),
+        ca_key,
+    )
     client = _sign(_describe(_name("a client"), ca_name, client_key, leaf), ca_key)
-    files = Certificates(folder / "ca.pem", folder / "server.pem", folder / "client.pem", folder / "client.key")
+    files = Certificates(
+        folder / "ca.pem", folder / "server.pem", folder / "client.pem", folder / "client.key"
+    )
     files.authority.write_bytes(_pem(ca))
     files.client.write_bytes(_pem(client) + _pem(ca))
-    for file, text in ((files.server, _private(server_key) + _pem(server) + _pem(ca)), (files.client_key, _private(client_key, KEY_PASSWORD))):
+    for file, text in (
+        (files.server, _private(server_key) + _pem(server) + _pem(ca)),
+        (files.client_key, _private(client_key, KEY_PASSWORD)),
+    ):
         file.touch(mode=0o600)
         file.write_bytes(text)
     return files
 
 
 def _private(key: ec.EllipticCurvePrivateKey, password: str = "") -> bytes:
-    hidden = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
+    hidden = (
+        serialization.BestAvailableEncryption(password.encode())
+        if password
+        else serialization.NoEncryption()
+    )
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
 
 
@@ -48,10 +69,23 @@ def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _describe(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, constraints: x509.BasicConstraints) -> x509.CertificateBuilder:
+def _describe(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    constraints: x509.BasicConstraints,
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
-    return (x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key()).serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=2)).add_extension(constraints, critical=True))
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=2))
+        .add_extension(constraints, critical=True)
+    )
 
 
 def _sign(builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:

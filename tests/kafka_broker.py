@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -31,8 +39,20 @@ from tests.certificates import write_certificates
 from tests.server_process import ServerProcess, free_ports
 
 _PATIENCE = 60  # seconds for anything a client asks of the broker
-_NOT_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.FENCED_LEADER_EPOCH)
-_JVM = ["-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true", "-Dlog4j2.level=WARN"]
+_NOT_YET = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.FENCED_LEADER_EPOCH,
+)
+_JVM = [
+    "-Xmx320m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Djava.awt.headless=true",
+    "-Dlog4j2.level=WARN",
+]
 # One node has to be enough for everything, and what a broker does now and then has to be done while a test waits.
 _PROPERTIES = """
 process.roles=broker,controller
@@ -97,19 +117,32 @@ class KafkaBroker:
         self.password = secrets.token_urlsafe(12)
         self._port, self._secure_port, self._mutual_port, self._controller_port = free_ports(4)
         self._server: ServerProcess | None = None
-        self._idle: list[Producer] = []  # transactional ones: each takes half a second to begin, and has one transaction at a time
+        self._idle: list[
+            Producer
+        ] = []  # transactional ones: each takes half a second to begin, and has one transaction at a time
         self.certificates = write_certificates(folder)
-        self._java = [str(find_java()), *_JVM, "-cp", os.pathsep.join(map(str, fetch_jars("broker")))]
+        self._java = [
+            str(find_java()),
+            *_JVM,
+            "-cp",
+            os.pathsep.join(map(str, fetch_jars("broker"))),
+        ]
         self._properties = folder / "server.properties"
-        self._properties.write_text(_PROPERTIES + "\n".join([
-            f"listeners=PLAINTEXT://{self.servers},SASL_SSL://{self.secure_servers},SSL://{self.mutual_servers},CONTROLLER://127.0.0.1:{self._controller_port}",
-            f"controller.quorum.voters=1@127.0.0.1:{self._controller_port}",
-            f"log.dirs={self._data}",
-            f"ssl.keystore.location={self.certificates.server}",
-            f"ssl.truststore.location={self.certificates.authority}",
-            "listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
-            f'user_{self.username}="{self.password}";',
-        ]) + "\n")
+        self._properties.write_text(
+            _PROPERTIES
+            + "\n".join(
+                [
+                    f"listeners=PLAINTEXT://{self.servers},SASL_SSL://{self.secure_servers},SSL://{self.mutual_servers},CONTROLLER://127.0.0.1:{self._controller_port}",
+                    f"controller.quorum.voters=1@127.0.0.1:{self._controller_port}",
+                    f"log.dirs={self._data}",
+                    f"ssl.keystore.location={self.certificates.server}",
+                    f"ssl.truststore.location={self.certificates.authority}",
+                    "listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+                    f'user_{self.username}="{self.password}";',
+                ]
+            )
+            + "\n"
+        )
         self._format()
 
     @property
@@ -140,10 +173,14 @@ class KafkaBroker:
     def start(self) -> None:
         """Start it, with the data and on the ports it had before, and wait until clients find it on every listener."""
         assert self._server is None, "it runs"
-        self._server = ServerProcess([*self._java, "kafka.Kafka", str(self._properties)], self.folder / "broker.log")
+        self._server = ServerProcess(
+            [*self._java, "kafka.Kafka", str(self._properties)], self.folder / "broker.log"
+        )
         for port in (self._port, self._secure_port, self._mutual_port):
             self._server.wait_for_port(port)
-        self._server.wait_until(lambda: self._admin.list_topics(timeout=_PATIENCE).brokers, "broker")
+        self._server.wait_until(
+            lambda: self._admin.list_topics(timeout=_PATIENCE).brokers, "broker"
+        )
         for topic in self._admin.list_topics(timeout=_PATIENCE).topics:
             self._server.wait_until(lambda topic=topic: self._serves(topic), f"leader of {topic}")
 
@@ -162,13 +199,28 @@ class KafkaBroker:
 
     def allow_scram(self) -> None:
         """Let `username` log in by SCRAM as well, with the same password."""
-        for kind in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):  # Kafka takes one change of a user a request
-            _all(self._admin.alter_user_scram_credentials([UserScramCredentialUpsertion(self.username, ScramCredentialInfo(kind, 4096), self.password.encode())]))
+        for kind in (
+            ScramMechanism.SCRAM_SHA_256,
+            ScramMechanism.SCRAM_SHA_512,
+        ):  # Kafka takes one change of a user a request
+            _all(
+                self._admin.alter_user_scram_credentials(
+                    [
+                        UserScramCredentialUpsertion(
+                            self.username, ScramCredentialInfo(kind, 4096), self.password.encode()
+                        )
+                    ]
+                )
+            )
 
     def create_topic(self, name: str, partitions: int = 1, **config: object) -> str:
         """Create a topic and wait for its leaders; config with `_` for `.`, such as cleanup_policy="compact". Returns the name."""
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-        _all(self._admin.create_topics([NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)]))
+        _all(
+            self._admin.create_topics(
+                [NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)]
+            )
+        )
         self._wait_for_partitions(name, partitions)
         return name
 
@@ -185,21 +237,39 @@ class KafkaBroker:
 
     def set_topic_config(self, topic: str, **config: object) -> None:
         """Change configs of a topic, `_` for `.`; None takes one back to its default."""
-        changes = [ConfigEntry(key.replace("_", "."), None if value is None else str(value),
-                               incremental_operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET) for key, value in config.items()]
-        _all(self._admin.incremental_alter_configs([ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)]))
+        changes = [
+            ConfigEntry(
+                key.replace("_", "."),
+                None if value is None else str(value),
+                incremental_operation=AlterConfigOpType.DELETE
+                if value is None
+                else AlterConfigOpType.SET,
+            )
+            for key, value in config.items()
+        ]
+        _all(
+            self._admin.incremental_alter_configs(
+                [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)]
+            )
+        )
 
-    def produce(self, topic: str, records: Iterable[Record | bytes | str | None]) -> list[tuple[int, int]]:
+    def produce(
+        self, topic: str, records: Iterable[Record | bytes | str | None]
+    ) -> list[tuple[int, int]]:
         """Append records, or bare values, and wait until the broker has them. Returns (partition, offset) of each."""
         return self._append(self._producer, topic, records)
 
-    def produce_in_transaction(self, topic: str, records: Iterable[Record | bytes | str | None], abort: bool = False) -> list[tuple[int, int]]:
+    def produce_in_transaction(
+        self, topic: str, records: Iterable[Record | bytes | str | None], abort: bool = False
+    ) -> list[tuple[int, int]]:
         """Append records in a transaction of their own, which is then committed or aborted; each partition gets one more offset for that mark."""
         with self.open_transaction(topic, records, abort) as places:
             return places
 
     @contextmanager
-    def open_transaction(self, topic: str, records: Iterable[Record | bytes | str | None], abort: bool = False) -> Iterator[list[tuple[int, int]]]:
+    def open_transaction(
+        self, topic: str, records: Iterable[Record | bytes | str | None], abort: bool = False
+    ) -> Iterator[list[tuple[int, int]]]:
         """Append records in a transaction that stays open for the length of the `with` block, a minute at most."""
         producer = self._idle.pop() if self._idle else self._transactional_producer()
         producer.begin_transaction()
@@ -219,22 +289,39 @@ class KafkaBroker:
         """Partition -> the first offset that is still there."""
         return self._offsets(topic, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
 
-    def end_offsets(self, topic: str, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED) -> dict[int, int]:
+    def end_offsets(
+        self, topic: str, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    ) -> dict[int, int]:
         """Partition -> the high watermark; with READ_COMMITTED the first offset of the oldest open transaction, if there is one."""
         return self._offsets(topic, OffsetSpec.latest(), isolation)
 
     def read(self, topic: str, committed: bool = True) -> list[Record]:
         """All committed records of a topic, or all, from its beginning to its end as of now, by partition and offset."""
         isolation = "read_committed" if committed else "read_uncommitted"
-        consumer = Consumer(self._client() | {"group.id": "tests", "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": isolation,
-                                              "fetch.wait.max.ms": 20, "auto.offset.reset": "error"})
+        consumer = Consumer(
+            self._client()
+            | {
+                "group.id": "tests",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": isolation,
+                "fetch.wait.max.ms": 20,
+                "auto.offset.reset": "error",
+            }
+        )
         try:
-            unfinished = set(consumer.list_topics(topic, timeout=_PATIENCE).topics[topic].partitions)  # asked of the consumer: else it waits half a second
-            consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in unfinished])
+            unfinished = set(
+                consumer.list_topics(topic, timeout=_PATIENCE).topics[topic].partitions
+            )  # asked of the consumer: else it waits half a second
+            consumer.assign(
+                [TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in unfinished]
+            )
             records = []
             while unfinished:
                 message = consumer.poll(_PATIENCE)
-                assert message is not None, f"{topic}: the end of partitions {sorted(unfinished)} was not found within {_PATIENCE} s\n{self._server.tail()}"
+                assert message is not None, (
+                    f"{topic}: the end of partitions {sorted(unfinished)} was not found within {_PATIENCE} s\n{self._server.tail()}"
+                )
                 if message.error() is None:
                     records.append(_to_record(message))
                 elif message.error().code() == KafkaError._PARTITION_EOF:
@@ -253,12 +340,20 @@ class KafkaBroker:
         """
         ends = self.end_offsets(topic)
         self.set_topic_config(topic, internal_segment_bytes=150, min_cleanable_dirty_ratio=0)
-        records = [Record(**vars(last or Record(None, key="compact_now")) | {"partition": partition}) for partition in ends]
+        records = [
+            Record(**vars(last or Record(None, key="compact_now")) | {"partition": partition})
+            for partition in ends
+        ]
         if last is None:
             self.produce_in_transaction(topic, records, abort=True)
         else:
             self.produce(topic, records)
-        self.wait_until(lambda: all(self._compacted(topic).get(partition, 0) >= end for partition, end in ends.items()), f"compacted {topic}")
+        self.wait_until(
+            lambda: all(
+                self._compacted(topic).get(partition, 0) >= end for partition, end in ends.items()
+            ),
+            f"compacted {topic}",
+        )
         self.set_topic_config(topic, internal_segment_bytes=None, min_cleanable_dirty_ratio=None)
 
     def _transactional_producer(self) -> Producer:
@@ -266,7 +361,9 @@ class KafkaBroker:
         producer.init_transactions(_PATIENCE)
         return producer
 
-    def wait_until(self, condition: Callable[[], object], what: str, timeout: float = _PATIENCE) -> None:
+    def wait_until(
+        self, condition: Callable[[], object], what: str, timeout: float = _PATIENCE
+    ) -> None:
         """Ask until a condition holds; fails with the end of the broker's log."""
         self._server.wait_until(condition, what, timeout)
 
@@ -285,10 +382,24 @@ class KafkaBroker:
 
     def _client(self) -> dict[str, object]:
         # A broker that was just killed and comes back is asked again soon, and nobody prints that it was away.
-        return {"bootstrap.servers": self.servers, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "log_level": 0, "error_cb": lambda error: None}
+        return {
+            "bootstrap.servers": self.servers,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 0,
+            "error_cb": lambda error: None,
+        }
 
     def _format(self) -> None:
-        command = [*self._java, "kafka.tools.StorageTool", "format", "-t", "c2x1aWNlLXRlc3RzLWthZg", "-c", str(self._properties)]
+        command = [
+            *self._java,
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            "c2x1aWNlLXRlc3RzLWthZg",
+            "-c",
+            str(self._properties),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
@@ -300,30 +411,50 @@ class KafkaBroker:
                 self.__dict__.pop(client, None)
             self._idle.clear()
 
-    def _append(self, producer: Producer, topic: str, records: Iterable[Record | bytes | str | None]) -> list[tuple[int, int]]:
-        producer.list_topics(topic, timeout=_PATIENCE)  # it may know the topic from a time when it had fewer partitions
+    def _append(
+        self, producer: Producer, topic: str, records: Iterable[Record | bytes | str | None]
+    ) -> list[tuple[int, int]]:
+        producer.list_topics(
+            topic, timeout=_PATIENCE
+        )  # it may know the topic from a time when it had fewer partitions
         delivered = []
         for number, record in enumerate(records):
-            _enqueue(producer, topic, record if isinstance(record, Record) else Record(record), lambda error, message, n=number: delivered.append((n, error, message)))
+            _enqueue(
+                producer,
+                topic,
+                record if isinstance(record, Record) else Record(record),
+                lambda error, message, n=number: delivered.append((n, error, message)),
+            )
             producer.poll(0)
         left = producer.flush(_PATIENCE)
-        assert left == 0, f"{topic}: {left} records were not delivered within {_PATIENCE} s\n{self._server.tail()}"
+        assert left == 0, (
+            f"{topic}: {left} records were not delivered within {_PATIENCE} s\n{self._server.tail()}"
+        )
         for _, error, _ in delivered:
             if error is not None:
                 raise KafkaException(error)
-        return [(message.partition(), message.offset()) for _, _, message in sorted(delivered, key=lambda report: report[0])]
+        return [
+            (message.partition(), message.offset())
+            for _, _, message in sorted(delivered, key=lambda report: report[0])
+        ]
 
     def _find(self, topic: str) -> dict:
         """Partition -> what is known of it; nothing when the topic is not there."""
         return self._admin.list_topics(topic, timeout=_PATIENCE).topics[topic].partitions
 
     def _wait_for_partitions(self, topic: str, count: int) -> None:
-        self.wait_until(lambda: len(self._find(topic)) == count and self._serves(topic), f"topic {topic} with {count} partitions")
+        self.wait_until(
+            lambda: len(self._find(topic)) == count and self._serves(topic),
+            f"topic {topic} with {count} partitions",
+        )
 
     def _serves(self, topic: str) -> bool:
         """Whether the broker leads every partition of a topic: it is named as leader a moment before it answers as one."""
         try:
-            return all(partition.leader >= 0 for partition in self._find(topic).values()) and self.end_offsets(topic) is not None
+            return (
+                all(partition.leader >= 0 for partition in self._find(topic).values())
+                and self.end_offsets(topic) is not None
+            )
         except KafkaException as error:
             if error.args[0].retriable() or error.args[0].code() in _NOT_YET:
                 return False
@@ -331,13 +462,24 @@ class KafkaBroker:
 
     def _offsets(self, topic: str, spec: OffsetSpec, isolation: IsolationLevel) -> dict[int, int]:
         asked = {TopicPartition(topic, partition): spec for partition in self._find(topic)}
-        answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_PATIENCE) if asked else {}
-        return {place.partition: answer.result().offset for place, answer in sorted(answers.items(), key=lambda pair: pair[0].partition)}
+        answers = (
+            self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_PATIENCE)
+            if asked
+            else {}
+        )
+        return {
+            place.partition: answer.result().offset
+            for place, answer in sorted(answers.items(), key=lambda pair: pair[0].partition)
+        }
 
     def _compacted(self, topic: str) -> dict[int, int]:
         """Partition -> the offset up to which the broker's cleaner says it has compacted."""
         checkpoint = self._data / "cleaner-offset-checkpoint"
-        lines = [line.rsplit(" ", 2) for line in checkpoint.read_text().splitlines()[2:]] if checkpoint.exists() else []
+        lines = (
+            [line.rsplit(" ", 2) for line in checkpoint.read_text().splitlines()[2:]]
+            if checkpoint.exists()
+            else []
+        )
         return {int(partition): int(offset) for name, partition, offset in lines if name == topic}
 
 
@@ -345,15 +487,28 @@ def _enqueue(producer: Producer, topic: str, record: Record, on_delivery) -> Non
     options = {"partition": record.partition, "timestamp": record.timestamp}
     while True:
         try:
-            producer.produce(topic, value=record.value, key=record.key, headers=list(record.headers), on_delivery=on_delivery,
-                             **{name: value for name, value in options.items() if value is not None})
+            producer.produce(
+                topic,
+                value=record.value,
+                key=record.key,
+                headers=list(record.headers),
+                on_delivery=on_delivery,
+                **{name: value for name, value in options.items() if value is not None},
+            )
             return
         except BufferError:
             producer.poll(0.1)  # the queue is full: let some go
 
 
 def _to_record(message) -> Record:
-    return Record(message.value(), message.key(), tuple(message.headers() or ()), message.partition(), message.timestamp()[1], message.offset())
+    return Record(
+        message.value(),
+        message.key(),
+        tuple(message.headers() or ()),
+        message.partition(),
+        message.timestamp()[1],
+        message.offset(),
+    )
 
 
 def _all(futures: dict) -> None:

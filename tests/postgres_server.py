@@ -15,8 +15,16 @@ import psycopg
 from tests.server_process import ServerProcess, free_ports
 
 # The files live as long as the tests: what a power cut would do to them does not matter, what a killed server leaves is kept by the system.
-_SETTINGS = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB",
-             "max_connections": "50", "timezone": "UTC", "log_min_messages": "warning"}
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "32MB",
+    "max_connections": "50",
+    "timezone": "UTC",
+    "log_min_messages": "warning",
+}
 
 
 class PostgresServer:
@@ -47,15 +55,36 @@ class PostgresServer:
 
     def connect(self, **options: object) -> psycopg.Connection:
         """A connection that commits each statement by itself, unless told autocommit=False."""
-        return psycopg.connect(**{"host": "127.0.0.1", "port": self.port, "user": self.user, "password": self.password, "dbname": self.database,
-                                  "autocommit": True, "connect_timeout": 10} | options)
+        return psycopg.connect(
+            **{
+                "host": "127.0.0.1",
+                "port": self.port,
+                "user": self.user,
+                "password": self.password,
+                "dbname": self.database,
+                "autocommit": True,
+                "connect_timeout": 10,
+            }
+            | options
+        )
 
     def start(self) -> None:
         """Start it, with the data and on the port it had before, and wait until it takes connections."""
         assert self._server is None, "it runs"
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        self._server = ServerProcess([str(self._programs / "postgres"), "-D", str(self.folder / "data"), "-p", str(self.port), *settings],
-                                     self.folder / "postgres.log", signal.SIGINT, **self._options)
+        self._server = ServerProcess(
+            [
+                str(self._programs / "postgres"),
+                "-D",
+                str(self.folder / "data"),
+                "-p",
+                str(self.port),
+                *settings,
+            ],
+            self.folder / "postgres.log",
+            signal.SIGINT,
+            **self._options,
+        )
         self._server.wait_until(self._is_ready, "connection")
 
     def stop(self) -> None:
@@ -91,16 +120,33 @@ class PostgresServer:
     def _initialize(self) -> None:
         words = self.folder / "password"
         words.write_text(self.password)
-        command = [str(self._programs / "initdb"), "-D", str(self.folder / "data"), "-U", self.user, f"--pwfile={words}", "-A", "scram-sha-256",
-                   "--no-sync", "--no-locale", "-E", "UTF8"]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, **self._options)
+        command = [
+            str(self._programs / "initdb"),
+            "-D",
+            str(self.folder / "data"),
+            "-U",
+            self.user,
+            f"--pwfile={words}",
+            "-A",
+            "scram-sha-256",
+            "--no-sync",
+            "--no-locale",
+            "-E",
+            "UTF8",
+        ]
+        done = subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, check=False, **self._options
+        )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
     def _give_to_nobody(self, package: Path) -> Path:
         nobody = pwd.getpwnam("nobody")
         self._options = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
-        for part in (package, package.with_name(f"{package.name}.libs")):  # beside each other, as the binaries look for their libraries
+        for part in (
+            package,
+            package.with_name(f"{package.name}.libs"),
+        ):  # beside each other, as the binaries look for their libraries
             if part.exists():
                 shutil.copytree(part, self.folder / part.name, symlinks=True)
         return self.folder / package.name

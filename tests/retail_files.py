@@ -13,7 +13,10 @@ HEADER = "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,Custome
 def find_real_files() -> list[Path]:
     """The files of $SLUICE_SHARED_DATA/retail or of a `shared/data/retail` beside the project, by day; none where neither is there."""
     project = Path(__file__).resolve().parents[1]
-    folders = (Path(os.environ.get("SLUICE_SHARED_DATA") or "/nonexistent") / "retail", project.parent / "shared" / "data" / "retail")
+    folders = (
+        Path(os.environ.get("SLUICE_SHARED_DATA") or "/nonexistent") / "retail",
+        project.parent / "shared" / "data" / "retail",
+    )
     return next((sorted(f.glob("*.csv")) for f in folders if f.is_dir()), [])
 
 
@@ -30,7 +33,9 @@ def generate_files(folder: Path, days: int, rows: int) -> list[Path]:
         ]
         lines += rng.sample(lines, max(1, rows // 100)) + before[:3]
         if day % 3 == 0:
-            lines += [f"A{563185 + day},B,Adjust bad debt,1,{date} 14:51:00,-11062.06,,United Kingdom"] * 2
+            lines += [
+                f"A{563185 + day},B,Adjust bad debt,1,{date} 14:51:00,-11062.06,,United Kingdom"
+            ] * 2
         before = lines
         (folder / f"{date}.csv").write_text("\n".join([HEADER, *lines]) + "\n")
     return sorted(folder.glob("*.csv"))
@@ -59,4 +64,11 @@ def count_by_hand(files: list[Path]) -> Expected:
                 read += 1
                 without_customer += not row["CustomerID"]
                 (refused if float(row["UnitPrice"]) < 0 else kept).add(tuple(row.values()))
-    return Expected(read, len(kept), len(refused), read - len(kept) - len(refused), without_customer, Counter(kept))
+    return Expected(
+        read,
+        len(kept),
+        len(refused),
+        read - len(kept) - len(refused),
+        without_customer,
+        Counter(kept),
+    )

@@ -24,11 +24,24 @@ NOT_TESTS = {"benchmarks"}
 
 def find_lanes() -> list[list[tuple[str, ...]]]:
     """The lanes, with the layers whose folders hold tests. Raises SystemExit for a folder of tests that belongs to no layer."""
-    there = {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py") if path.parent != TESTS} - NOT_TESTS
+    there = {
+        path.relative_to(TESTS).parts[0]
+        for path in TESTS.rglob("test_*.py")
+        if path.parent != TESTS
+    } - NOT_TESTS
     unknown = there - {folder for lane in LANES for layer in lane for folder in layer}
     if unknown:
-        raise SystemExit(f"tests/{', tests/'.join(sorted(unknown))}: no layer runs these tests; add them to LANES in tests/run.py")
-    return [[folders for layer in lane if (folders := tuple(folder for folder in layer if folder in there))] for lane in LANES]
+        raise SystemExit(
+            f"tests/{', tests/'.join(sorted(unknown))}: no layer runs these tests; add them to LANES in tests/run.py"
+        )
+    return [
+        [
+            folders
+            for layer in lane
+            if (folders := tuple(folder for folder in layer if folder in there))
+        ]
+        for lane in LANES
+    ]
 
 
 def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Counter]:
@@ -37,9 +50,29 @@ def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Coun
     print(f"──── {name}: started", flush=True)
     with tempfile.TemporaryDirectory(prefix="sluice-tests-") as scratch:
         results = Path(scratch) / "results.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={results}", *(str(TESTS / folder) for folder in folders), *arguments]
-        ended = subprocess.run(command, cwd=TESTS.parent, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        missing = "" if results.exists() else f"pytest ended with exit code {ended.returncode} and left no results: {name} counts as one error\n"
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            f"--junitxml={results}",
+            *(str(TESTS / folder) for folder in folders),
+            *arguments,
+        ]
+        ended = subprocess.run(
+            command,
+            cwd=TESTS.parent,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        missing = (
+            ""
+            if results.exists()
+            else f"pytest ended with exit code {ended.returncode} and left no results: {name} counts as one error\n"
+        )
         print(f"\n──── {name}\n{ended.stdout}{missing}", flush=True)
         return ended.returncode, count_outcomes(results)
 
@@ -54,7 +87,11 @@ def count_outcomes(results: Path) -> Counter:
     if not results.exists():
         return Counter(errors=1)
     suite = next(ElementTree.parse(results).iter("testsuite"))  # noqa: S314 (written by our own pytest)
-    counts = Counter(failed=int(suite.get("failures")), errors=int(suite.get("errors")), skipped=int(suite.get("skipped")))
+    counts = Counter(
+        failed=int(suite.get("failures")),
+        errors=int(suite.get("errors")),
+        skipped=int(suite.get("skipped")),
+    )
     counts["passed"] = int(suite.get("tests")) - counts.total()
     return counts
 
@@ -64,10 +101,16 @@ def main(arguments: list[str]) -> int:
     began = time.monotonic()
     lanes = find_lanes()
     with ThreadPoolExecutor(len(lanes)) as pool:
-        ended = [result for results in pool.map(run_lane, lanes, [arguments] * len(lanes)) for result in results]
+        ended = [
+            result
+            for results in pool.map(run_lane, lanes, [arguments] * len(lanes))
+            for result in results
+        ]
     total = sum((counts for _, counts in ended), Counter())
     worst = next((code for code, _ in ended if code), 0)
-    shown = ", ".join(f"{total[name]} {name}" for name in ("failed", "passed", "skipped", "errors") if total[name])
+    shown = ", ".join(
+        f"{total[name]} {name}" for name in ("failed", "passed", "skipped", "errors") if total[name]
+    )
     print(f"\n{shown or 'no tests ran'} in {time.monotonic() - began:.2f}s")
     return worst
 

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import boto3
 from botocore.config import Config
-from sluice.spec import aws_client, split_uri
+from sluice.storage import aws_client, split_uri
 
 from tests.server_process import free_ports
 
-_REFUSAL = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+_REFUSAL = (
+    b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+)
 Match = Callable[[str, str], bool]
 """(method, path with query) of a request -> whether it is meant. What is asked of a queue reads `/?AmazonSQS.ReceiveMessage`."""
 
@@ -44,7 +46,10 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def _serve(self) -> None:
-        weather, body = self.server.weather, self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        weather, body = (
+            self.server.weather,
+            self.rfile.read(int(self.headers.get("Content-Length") or 0)),
+        )
         time.sleep(weather.delay)
         called = self.headers.get("X-Amz-Target")  # a queue's requests all have one path
         if weather.meets(self.command, f"{self.path}?{called}" if called else self.path):
@@ -78,14 +83,29 @@ class S3Server:
     """A running store. `url`: of the store behind its proxy; `weather` says what the proxy does."""
 
     def __init__(self, port: int, proxy: ThreadingHTTPServer) -> None:
-        self.direct, self.url, self.weather = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{proxy.server_address[1]}", proxy.weather
-        self.client = boto3.client("s3", endpoint_url=self.direct, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test",
-                                   config=Config(retries={"total_max_attempts": 1}))
+        self.direct, self.url, self.weather = (
+            f"http://127.0.0.1:{port}",
+            f"http://127.0.0.1:{proxy.server_address[1]}",
+            proxy.weather,
+        )
+        self.client = boto3.client(
+            "s3",
+            endpoint_url=self.direct,
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            config=Config(retries={"total_max_attempts": 1}),
+        )
 
     @property
     def environment(self) -> dict[str, str]:
         """What a user would export to reach this store, through the proxy."""
-        return {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
 
     def create_bucket(self, name: str) -> str:
         """Create a bucket; returns its `s3a://` address."""
@@ -106,10 +126,20 @@ class S3Server:
         """A queue that gets the events of a bucket (`s3a://...`), or of a folder in it; returns its URL."""
         name, sqs = split_uri(bucket)[0], aws_client("sqs")
         url = sqs.create_queue(QueueName=name)["QueueUrl"]
-        arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-        below = {"Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": prefix}]}}} if prefix else {}
-        events = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"], **below}]}
-        self.client.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration=events)
+        arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
+            "QueueArn"
+        ]
+        below = (
+            {"Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": prefix}]}}}
+            if prefix
+            else {}
+        )
+        events = {
+            "QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"], **below}]
+        }
+        self.client.put_bucket_notification_configuration(
+            Bucket=name, NotificationConfiguration=events
+        )
         return url
 
     def remove(self, uri: str) -> None:
@@ -121,7 +151,9 @@ class S3Server:
         """Addresses of all objects below a prefix, in the store's order, past the proxy."""
         bucket, prefix = split_uri(uri)
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        return [f"s3a://{bucket}/{entry['Key']}" for page in pages for entry in page.get("Contents", [])]
+        return [
+            f"s3a://{bucket}/{entry['Key']}" for page in pages for entry in page.get("Contents", [])
+        ]
 
     @contextmanager
     def counted(self) -> Iterator[list[tuple[str, str]]]:
@@ -162,9 +194,20 @@ class S3Server:
 def start_s3(log: Path) -> Iterator[S3Server]:
     """Start the store and its proxy; both are ended with the block."""
     port = free_ports(1)[0]
-    command = [str(Path(sys.executable).with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
+    command = [
+        str(Path(sys.executable).with_name("moto_server")),
+        "-H",
+        "127.0.0.1",
+        "-p",
+        str(port),
+    ]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "MOTO_EC2_LOAD_DEFAULT_AMIS": "false"})
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "MOTO_EC2_LOAD_DEFAULT_AMIS": "false"},
+        )
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     proxy.daemon_threads, proxy.weather, proxy.upstream = True, _Weather(), port
     thread = threading.Thread(target=proxy.serve_forever, daemon=True)
@@ -183,8 +226,12 @@ def _wait_for(port: int, process: subprocess.Popen, log: Path) -> None:
     deadline = time.monotonic() + 60
     while True:
         try:
-            http.client.HTTPConnection("127.0.0.1", port, timeout=5).request("GET", "/moto-api/data.json")
+            http.client.HTTPConnection("127.0.0.1", port, timeout=5).request(
+                "GET", "/moto-api/data.json"
+            )
             return
         except OSError:
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text(errors="replace")[-2000:]
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text(
+                errors="replace"
+            )[-2000:]
             time.sleep(0.05)

@@ -35,11 +35,28 @@ class ServerProcess:
     Should the tests die without ending it, the kernel sends it `ending` (on Linux); so start it in a thread that lives as long as it.
     """
 
-    def __init__(self, command: list[str], log: Path, ending: signal.Signals = signal.SIGKILL, **options: object) -> None:
-        guard = [shutil.which("setpriv"), "--pdeathsig", ending.name.removeprefix("SIG"), "--"] if shutil.which("setpriv") else []
+    def __init__(
+        self,
+        command: list[str],
+        log: Path,
+        ending: signal.Signals = signal.SIGKILL,
+        **options: object,
+    ) -> None:
+        guard = (
+            [shutil.which("setpriv"), "--pdeathsig", ending.name.removeprefix("SIG"), "--"]
+            if shutil.which("setpriv")
+            else []
+        )
         self.log = log
         with log.open("ab") as output:
-            self.process = subprocess.Popen([*guard, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, **options)
+            self.process = subprocess.Popen(
+                [*guard, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                **options,
+            )
 
     def end(self, how: signal.Signals, patience: float = 30) -> None:
         """Send a signal and wait for the end; SIGKILL after `patience` seconds."""
@@ -63,7 +80,9 @@ class ServerProcess:
         """Ask until a condition holds; fails with the end of the log when the process ended or `timeout` seconds are over."""
         deadline = time.monotonic() + timeout
         while not condition():
-            assert self.process.poll() is None, f"the server ended with {self.process.returncode}:\n{self.tail()}"
+            assert self.process.poll() is None, (
+                f"the server ended with {self.process.returncode}:\n{self.tail()}"
+            )
             assert time.monotonic() < deadline, f"no {what} within {timeout} s:\n{self.tail()}"
             time.sleep(0.02)
 

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .backfill import remove_checkpoint, select_range
-from .backlog import Arrivals, Checkpoint, measure_pipeline, settle, take_arrivals
-from .checkpoint import Lease, hold_lease
+from .backlog import Arrivals, measure_pipeline, settle, take_arrivals
+from .backlog.ranges import remove_checkpoint, select_range
+from .checkpoint import Checkpoint, Lease, hold_lease
 from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
 from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
-from .spec import FileSource, Paths, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
+from .spec import FileSource, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
+from .storage import Paths
 
 if TYPE_CHECKING:
     from .streaming.execute import RunContext
@@ -35,8 +36,15 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
     on_progress(step, done, waiting, newest batch) is called as batches end. The report is stored unless nothing was new.
     """
     now = datetime.now(UTC)
-    report = RunReport(pipeline=Path(request.pipeline).stem, run_id=request.run_id, started=now, ended=now, status="done",
-                       kind="backfill" if request.window else "trial" if request.dev_seconds else "scheduled", window=f"{request.window.start} .. {request.window.end}" if request.window else None)
+    report = RunReport(
+        pipeline=Path(request.pipeline).stem,
+        run_id=request.run_id,
+        started=now,
+        ended=now,
+        status="done",
+        kind="backfill" if request.window else "trial" if request.dev_seconds else "scheduled",
+        window=f"{request.window.start} .. {request.window.end}" if request.window else None,
+    )
     paths = _paths(request, report.pipeline)
     leases: dict[str, Lease] = {}
     with ExitStack() as rights:  # let go only after the report: it is a write like any other
@@ -45,7 +53,9 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
             report.pipeline, paths = pipeline.name, _paths(request, pipeline.name)
             check_trial(pipeline, request.dev_seconds is not None)
             for step in pipeline.steps:
-                leases[step.name] = rights.enter_context(hold_lease(paths.lease(step.name, request.backfill), request.run_id))
+                leases[step.name] = rights.enter_context(
+                    hold_lease(paths.lease(step.name, request.backfill), request.run_id)
+                )
             _run(pipeline, paths, request, report, leases, on_progress or (lambda *_: None))
         except SluiceError as error:
             report.error, report.exit_code = str(error), error.exit_code
@@ -53,8 +63,14 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
         except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report, and is worth one more try)
             _log.exception("run %s failed", request.run_id)
             what = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}"
-            unforeseen = TransientError(what, do="Run again; if it fails the same way, the task's log has the rest")
-            report.error, report.exit_code, report.status = str(unforeseen), unforeseen.exit_code, "failed"
+            unforeseen = TransientError(
+                what, do="Run again; if it fails the same way, the task's log has the rest"
+            )
+            report.error, report.exit_code, report.status = (
+                str(unforeseen),
+                unforeseen.exit_code,
+                "failed",
+            )
         complete = report.status in ("done", "nothing new")
         _finish(report, paths, leases)
         if request.window and complete and report.status != "failed":
@@ -68,11 +84,22 @@ def _paths(request: RunRequest, pipeline: str) -> Paths:
     return paths.trial(clean_run_id(request.run_id)) if request.dev_seconds is not None else paths
 
 
-def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, leases: dict[str, Lease], on_progress: Progress) -> None:
+def _run(
+    pipeline: Pipeline,
+    paths: Paths,
+    request: RunRequest,
+    report: RunReport,
+    leases: dict[str, Lease],
+    on_progress: Progress,
+) -> None:
     """Ask what waits, and start Spark only when something does."""
     deadline = time.monotonic() + pipeline.budget.total_seconds()
     with ExitStack() as stack:
-        ranges = {step.name: select_range(step, request.window) for step in pipeline.steps if request.window}
+        ranges = {
+            step.name: select_range(step, request.window)
+            for step in pipeline.steps
+            if request.window
+        }
         arrivals, drained = _take_arrivals(stack, pipeline, paths, request, report)
         backlog = measure_pipeline(pipeline, paths, arrivals) if not ranges else []
         if not any(b.must_run for b in backlog) and all(r.is_empty for r in ranges.values()):
@@ -83,13 +110,23 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
 
         sizes = [b.weight for b in backlog] + [r.bytes for r in ranges.values()]
         waiting = None if None in sizes else sum(sizes)
-        context = _start_spark(stack, pipeline, paths, request, report, waiting, deadline, on_progress)
+        context = _start_spark(
+            stack, pipeline, paths, request, report, waiting, deadline, on_progress
+        )
         context.leases.update(leases)
         context.arrivals.update(arrivals)
         for step in pipeline.steps:
             warnings = next((b.warnings for b in backlog if b.step == step.name), [])
             target, quarantine = step.target_path(paths), paths.quarantine(step.name)
-            report.steps.append(StepReport(name=step.name, target=target, quarantine=quarantine, warnings=warnings, within=step.dedup and step.dedup.horizon))
+            report.steps.append(
+                StepReport(
+                    name=step.name,
+                    target=target,
+                    quarantine=quarantine,
+                    warnings=warnings,
+                    within=step.dedup and step.dedup.horizon,
+                )
+            )
             if not run_step(context, step, report.steps[-1], ranges.get(step.name)):
                 report.status = "out of time"
                 break
@@ -97,7 +134,9 @@ def _run(pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunRepor
     report.check()
 
 
-def _take_arrivals(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport) -> tuple[dict[str, Arrivals], set[str]]:
+def _take_arrivals(
+    stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport
+) -> tuple[dict[str, Arrivals], set[str]]:
     """What queues name to the steps of a scheduled run, and the names of the steps that took it all in, to be filled by the run; messages are settled with the stack."""
     arrivals: dict[str, Arrivals] = {}
     drained: set[str] = set()
@@ -117,25 +156,42 @@ def _take_arrivals(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: 
     hold = min(_LONGEST_HOLD, math.ceil(pipeline.budget.total_seconds()) + _AFTER_BUDGET)
     for step in pipeline.steps:
         if isinstance(step.source, FileSource) and step.source.notifications is not None:
-            arrivals[step.name] = take_arrivals(step.source, Checkpoint(f"{paths.checkpoint(step.name)}/spark"), hold)
+            arrivals[step.name] = take_arrivals(
+                step.source, Checkpoint(f"{paths.checkpoint(step.name)}/spark"), hold
+            )
     return arrivals, drained
 
 
-def _start_spark(stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport, waiting_bytes: int | None, deadline: float,
-                 on_progress: Progress) -> "RunContext":
+def _start_spark(
+    stack: ExitStack,
+    pipeline: Pipeline,
+    paths: Paths,
+    request: RunRequest,
+    report: RunReport,
+    waiting_bytes: int | None,
+    deadline: float,
+    on_progress: Progress,
+) -> "RunContext":
     """Open the session with the settings that fit the backlog; Great Expectations is imported meanwhile where a rule needs it."""
     from .quality import import_in_background, is_table_level
+    from .spark.session import open_session
+    from .spark.settings import SMALL_BACKLOG, spark_settings
     from .streaming.execute import RunContext
-    from .streaming.session import open_session
-    from .streaming.settings import SMALL_BACKLOG, spark_settings
 
     began = time.monotonic()
     settings = spark_settings(pipeline, waiting_bytes, master=request.master, root=paths.root)
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
     spark = stack.enter_context(open_session(settings))
-    profile = "short run" if waiting_bytes is not None and waiting_bytes < SMALL_BACKLOG else "long run"
-    report.spark = {"version": spark.version, "master": settings["spark.master"], "profile": profile, "start_seconds": f"{time.monotonic() - began:.1f}"}
+    profile = (
+        "short run" if waiting_bytes is not None and waiting_bytes < SMALL_BACKLOG else "long run"
+    )
+    report.spark = {
+        "version": spark.version,
+        "master": settings["spark.master"],
+        "profile": profile,
+        "start_seconds": f"{time.monotonic() - began:.1f}",
+    }
     return RunContext(spark, pipeline, paths, request, deadline, on_progress)
 
 
@@ -143,7 +199,9 @@ def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> None:
     """Add what the run cost, and store the report; a run that was outranked stores none, because the one that took over reports its batches."""
     report.ended = datetime.now(UTC)
     report.seconds_up, report.core_seconds = measure_cost()
-    if report.exit_code is ExitCode.DONE and any(rule.on_fail == "stop" for rule in report.failed_rules):
+    if report.exit_code is ExitCode.DONE and any(
+        rule.on_fail == "stop" for rule in report.failed_rules
+    ):
         report.status, report.exit_code = "stopped by a rule", ExitCode.STOPPED_BY_RULE
     if report.status != "nothing new":
         try:
@@ -151,8 +209,20 @@ def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> None:
                 lease.check()
             write_report(report, paths.reports())
         except LeaseLost as error:
-            report.status, report.error, report.exit_code = "failed", report.error or str(error), ExitCode.TRANSIENT
+            report.status, report.error, report.exit_code = (
+                "failed",
+                report.error or str(error),
+                ExitCode.TRANSIENT,
+            )
         except Exception as error:  # noqa: BLE001 (an OSError on a disk; on S3, whatever its client raises)
-            unwritten = TransientError(f"the report could not be written: {error}", where=paths.reports(), value=report.error,
-                                       do="Make room or give the run write access there, then run again: the next run reports these batches")
-            report.status, report.error, report.exit_code = "failed", str(unwritten), max(report.exit_code, unwritten.exit_code)
+            unwritten = TransientError(
+                f"the report could not be written: {error}",
+                where=paths.reports(),
+                value=report.error,
+                do="Make room or give the run write access there, then run again: the next run reports these batches",
+            )
+            report.status, report.error, report.exit_code = (
+                "failed",
+                str(unwritten),
+                max(report.exit_code, unwritten.exit_code),
+            )

@@ -2,7 +2,17 @@
 
 from tests.bad_input import csv_kinds, event_kinds, json_kinds, key_kinds, text_kinds, typed_kinds
 
-LANDINGS = (json_kinds.LINES, json_kinds.LOCAL, csv_kinds.SHEETS, text_kinds.TEXTS, typed_kinds.PARQUET, typed_kinds.ORC, key_kinds.KEYED)
+LANDINGS = (
+    json_kinds.LINES,
+    json_kinds.LOCAL,
+    csv_kinds.SHEETS,
+    text_kinds.TEXTS,
+    typed_kinds.PARQUET,
+    typed_kinds.ORC,
+    key_kinds.KEYED,
+)
 """What one run reads, each kind among all the others."""
 
-ALL_KINDS = [kind for landing in (*LANDINGS, typed_kinds.REFUSED) for kind in landing.kinds] + list(event_kinds.EVENTS)
+ALL_KINDS = [kind for landing in (*LANDINGS, typed_kinds.REFUSED) for kind in landing.kinds] + list(
+    event_kinds.EVENTS
+)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from sluice.backlog import normalize_uri
+from sluice.checkpoint import normalize_uri
 from sluice.report import RunReport
 
 from tests.bad_input.kind import Landing, shorten
@@ -34,7 +34,11 @@ class Outcome:
 def read_by_kind(table: DataFrame, project: Project) -> dict[str, list[tuple[str, ...]]]:
     """Kind -> its rows as (JSON without NULLs, reasons, detail, row); a table has the first, quarantine the rest."""
     columns = [c for c in table.columns if c not in _SYSTEM]
-    shown = [F.col(c) for c in ("row", "reasons", "detail", "raw")] if "reasons" in columns else [F.to_json(F.struct(*[F.col(f"`{c}`") for c in columns]))]
+    shown = (
+        [F.col(c) for c in ("row", "reasons", "detail", "raw")]
+        if "reasons" in columns
+        else [F.to_json(F.struct(*[F.col(f"`{c}`") for c in columns]))]
+    )
     found: dict[str, list[tuple]] = {}
     for source, *values in table.select("_source", *shown).collect():
         kind = normalize_uri(source).removeprefix(f"{project.landing}/").split("/")[0]
@@ -52,9 +56,32 @@ def drain_landing(spark, folder, landing: Landing) -> Outcome:
     if outcome.report.status == "done":
         rows = read_by_kind(project._table(project.paths.table("s")), project)
         refused = read_by_kind(project._table(project.paths.quarantine("s")), project)
-        outcome.written = {kind: Counter(shorten(row) for (row,) in found) for kind, found in rows.items()}
-        outcome.quarantined = {kind: Counter((shorten(row), ": ".join([*reasons, *([detail] if detail and (row or landing.ending in ("txt", "csv")) else [])])) for row, reasons, detail, _ in found) for kind, found in refused.items()}
-        outcome.raw = {kind: [bytes(raw) for *_, raw in found if raw is not None] for kind, found in refused.items()}
+        outcome.written = {
+            kind: Counter(shorten(row) for (row,) in found) for kind, found in rows.items()
+        }
+        outcome.quarantined = {
+            kind: Counter(
+                (
+                    shorten(row),
+                    ": ".join(
+                        [
+                            *reasons,
+                            *(
+                                [detail]
+                                if detail and (row or landing.ending in ("txt", "csv"))
+                                else []
+                            ),
+                        ]
+                    ),
+                )
+                for row, reasons, detail, _ in found
+            )
+            for kind, found in refused.items()
+        }
+        outcome.raw = {
+            kind: [bytes(raw) for *_, raw in found if raw is not None]
+            for kind, found in refused.items()
+        }
         project.land(*landing.next_file)
         outcome.after = project.run()
     return outcome
@@ -67,7 +94,9 @@ def drained(spark, tmp_path_factory):
 
     def get(landing: Landing) -> Outcome:
         if landing.name not in outcomes:
-            outcomes[landing.name] = drain_landing(spark, tmp_path_factory.mktemp(landing.name), landing)
+            outcomes[landing.name] = drain_landing(
+                spark, tmp_path_factory.mktemp(landing.name), landing
+            )
         return outcomes[landing.name]
 
     return get

@@ -35,16 +35,24 @@ class Kind:
 
     def all_files(self, ending: str) -> dict[str, bytes | str]:
         """Name -> content of every file of the kind."""
-        text = "".join(f"{line}\n" for line in ([self.header] if self.header else []) + list(self.lines))
+        text = "".join(
+            f"{line}\n" for line in ([self.header] if self.header else []) + list(self.lines)
+        )
         return self.files | ({f"lines.{ending}": text} if self.lines else {})
 
     def written(self) -> Counter:
         """The rows that must be in the table."""
-        return Counter(self.rows) + Counter(outcome for outcome in self.lines.values() if outcome.startswith("{"))
+        return Counter(self.rows) + Counter(
+            outcome for outcome in self.lines.values() if outcome.startswith("{")
+        )
 
     def quarantined(self) -> Counter:
         """The rows that must be in quarantine."""
-        return Counter(self.refused) + Counter((shorten(line), f"malformed: {why}") for line, why in self.lines.items() if not why.startswith("{"))
+        return Counter(self.refused) + Counter(
+            (shorten(line), f"malformed: {why}")
+            for line, why in self.lines.items()
+            if not why.startswith("{")
+        )
 
 
 @dataclass(frozen=True)

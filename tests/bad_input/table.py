@@ -20,7 +20,9 @@ def render_table() -> str:
 def find_table(page: str) -> str:
     """The table as it stands in the page."""
     rows = page[page.index(HEAD) :].splitlines(keepends=True)
-    return "".join(rows[: next((n for n, row in enumerate(rows) if not row.startswith("|")), len(rows))])
+    return "".join(
+        rows[: next((n for n, row in enumerate(rows) if not row.startswith("|")), len(rows))]
+    )
 
 
 if __name__ == "__main__":

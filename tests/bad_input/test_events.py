@@ -24,7 +24,9 @@ def values(project: Project) -> list[str]:
     return sorted(value for (value,) in project.rows("value").elements())
 
 
-def test_a_file_overwritten_after_it_was_read_is_not_read_again_and_the_report_says_so(spark, tmp_path):
+def test_a_file_overwritten_after_it_was_read_is_not_read_again_and_the_report_says_so(
+    spark, tmp_path
+):
     project = read_lines(spark, tmp_path)
     project.land("a.txt", "old\n")
     project.run()
@@ -33,10 +35,15 @@ def test_a_file_overwritten_after_it_was_read_is_not_read_again_and_the_report_s
     project.land("b.txt", "b\n")
     report = project.run()
     assert values(project) == ["b", "old"]
-    assert "1 file(s) changed after they were read and are not read again: a.txt; land a correction under a new name" in report.steps[0].warnings
+    assert (
+        "1 file(s) changed after they were read and are not read again: a.txt; land a correction under a new name"
+        in report.steps[0].warnings
+    )
 
 
-def test_a_file_overwritten_before_it_was_read_is_read_once_with_its_newest_content(spark, tmp_path):
+def test_a_file_overwritten_before_it_was_read_is_read_once_with_its_newest_content(
+    spark, tmp_path
+):
     project = read_lines(spark, tmp_path)
     project.land("a.txt", "old\n")
     project.land("a.txt", "new\n")
@@ -84,7 +91,13 @@ def test_links_are_followed_and_broken_ones_are_no_files(spark, tmp_path):
     (outside / "o.txt").write_text("outside\n")
     (outside / "folder" / "f.txt").write_text("in a folder\n")
     real = project.land("real.txt", "real\n")
-    for name, target in {"file.txt": outside / "o.txt", "folder": outside / "folder", "again.txt": real, "dangling.txt": tmp_path / "none", "loop.txt": "loop.txt"}.items():
+    for name, target in {
+        "file.txt": outside / "o.txt",
+        "folder": outside / "folder",
+        "again.txt": real,
+        "dangling.txt": tmp_path / "none",
+        "loop.txt": "loop.txt",
+    }.items():
         (project.landing / name).symlink_to(target)
     report = project.run()
     assert (report.status, report.error) == ("done", None)
@@ -113,8 +126,23 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_the_next_one_writes_every_ro
     project = read_lines(spark, tmp_path)
     lines = [os.urandom(500).hex() for _ in range(4000)]
     project.land("a.txt", "".join(f"{line}\n" for line in lines))
-    command = [sys.executable, "-m", "sluice.cli", "run", "--spec", str(project.write()), "--root", str(tmp_path / "root")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000)))
+    command = [
+        sys.executable,
+        "-m",
+        "sluice.cli",
+        "run",
+        "--spec",
+        str(project.write()),
+        "--root",
+        str(tmp_path / "root"),
+    ]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000)),
+    )
     assert done.returncode == ExitCode.TRANSIENT, done.stdout + done.stderr
     assert "File too large" in done.stdout + done.stderr
     report = project.run()
@@ -126,8 +154,18 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 def test_script_in_values_and_names_is_text_in_the_report(spark, tmp_path):
-    rule = {"type": "expect_column_values_to_match_regex", "kwargs": {"column": "name", "regex": "^[a-z]+$"}, "on_fail": "warn", "name": SCRIPT}
-    project = Project(spark, tmp_path, {"format": "csv", "schema": {"id": "int", "name": "string"}}, {"sink": {"mode": "append"}, "rules": [rule]})
+    rule = {
+        "type": "expect_column_values_to_match_regex",
+        "kwargs": {"column": "name", "regex": "^[a-z]+$"},
+        "on_fail": "warn",
+        "name": SCRIPT,
+    }
+    project = Project(
+        spark,
+        tmp_path,
+        {"format": "csv", "schema": {"id": "int", "name": "string"}},
+        {"sink": {"mode": "append"}, "rules": [rule]},
+    )
     name = "<img src=x onerror=alert(1)>.csv"
     project.land(name, f"id,name,{SCRIPT.replace('/', '')}\n1,<b>bold</b>,x\n2,{SCRIPT},y\n")
     report = project.run()
@@ -141,10 +179,19 @@ def test_script_in_values_and_names_is_text_in_the_report(spark, tmp_path):
 
 @pytest.mark.slow
 def test_an_object_of_a_million_fields_is_a_row(spark, tmp_path):
-    project = Project(spark, tmp_path, {"format": "json", "schema": {"id": "int", "f999999": "int"}})
-    project.land("a.json", '{"id":1,' + ",".join(f'"f{n}":{n}' for n in range(1_000_000)) + '}\n{"id":2}\n')
+    project = Project(
+        spark, tmp_path, {"format": "json", "schema": {"id": "int", "f999999": "int"}}
+    )
+    project.land(
+        "a.json", '{"id":1,' + ",".join(f'"f{n}":{n}' for n in range(1_000_000)) + '}\n{"id":2}\n'
+    )
     report = project.run()
     assert (report.status, report.error, report.counts.written) == ("done", None, 2)
-    (kept,) = project._table(project.paths.table("s")).where("id = 1").selectExpr("length(_rescued) AS length").collect()
+    (kept,) = (
+        project._table(project.paths.table("s"))
+        .where("id = 1")
+        .selectExpr("length(_rescued) AS length")
+        .collect()
+    )
     assert kept.length > 10_000_000
     assert project.rows("id", "f999999") == Counter([(1, 999_999), (2, None)])

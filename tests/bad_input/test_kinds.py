@@ -11,7 +11,12 @@ from tests.bad_input.json_kinds import LINES
 from tests.bad_input.typed_kinds import REFUSED
 from tests.spark.factories import Project
 
-KINDS = [pytest.param(landing, kind, id=f"{landing.name}-{kind.id}") for landing in LANDINGS for kind in landing.kinds if kind.all_files("x")]
+KINDS = [
+    pytest.param(landing, kind, id=f"{landing.name}-{kind.id}")
+    for landing in LANDINGS
+    for kind in landing.kinds
+    if kind.all_files("x")
+]
 
 
 @pytest.mark.parametrize(("landing", "kind"), KINDS)
@@ -30,7 +35,12 @@ def test_every_row_of_every_kind_has_one_fate_and_the_next_run_works(drained, la
     assert counts.written == sum(kind.written().total() for kind in kinds)
     assert counts.quarantined == sum(kind.quarantined().total() for kind in kinds)
     assert counts.duplicate == sum(kind.duplicates for kind in kinds)
-    assert (outcome.after.status, outcome.after.error, outcome.after.counts.read, outcome.after.counts.written) == ("done", None, 1, 1)
+    assert (
+        outcome.after.status,
+        outcome.after.error,
+        outcome.after.counts.read,
+        outcome.after.counts.written,
+    ) == ("done", None, 1, 1)
 
 
 def test_bytes_that_are_no_text_are_kept_as_they_came(drained):
@@ -54,7 +64,11 @@ def refusals(spark, tmp_path_factory):
 @pytest.mark.parametrize("kind", REFUSED.kinds, ids=lambda kind: kind.id)
 def test_a_file_that_contradicts_the_schema_ends_the_run_with_one_clear_sentence(refusals, kind):
     report = refusals[kind.id]
-    assert (report.status, report.exit_code, report.counts.written) == ("failed", ExitCode.TERMINAL, 0)
+    assert (report.status, report.exit_code, report.counts.written) == (
+        "failed",
+        ExitCode.TERMINAL,
+        0,
+    )
     assert re.search(kind.error, report.error), report.error
     assert "\n" not in report.error
 

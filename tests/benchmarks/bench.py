@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sluice.setup.jars import jar_paths
-from sluice.torture import start_run
+from sluice.verify.torture import start_run
 
 from tests.benchmarks.process import cpu_seconds, reap_descendants
 from tests.retail_files import find_real_files, generate_files
@@ -48,21 +48,56 @@ class Bench:
 
     def ours(self, root: Path) -> float:
         """One run of the pipeline in a process of its own."""
-        return cpu_seconds([sys.executable, "-m", "sluice.cli", "run", "--spec", str(PIPELINE), "--root", str(root)], self.log)
+        return cpu_seconds(
+            [
+                sys.executable,
+                "-m",
+                "sluice.cli",
+                "run",
+                "--spec",
+                str(PIPELINE),
+                "--root",
+                str(root),
+            ],
+            self.log,
+        )
 
     def plain(self, root: Path) -> float:
         """One run of the hand-written job."""
         root.mkdir(parents=True, exist_ok=True)
-        return cpu_seconds([sys.executable, str(HERE / "plain_retail.py"), str(self.landing), str(root), self.jars], self.log)
+        return cpu_seconds(
+            [
+                sys.executable,
+                str(HERE / "plain_retail.py"),
+                str(self.landing),
+                str(root),
+                self.jars,
+            ],
+            self.log,
+        )
 
     def probe(self, root: Path) -> float:
         """The question whether anything is new."""
-        return cpu_seconds([sys.executable, "-m", "sluice.cli", "plan", "--spec", str(PIPELINE), "--root", str(root)], self.log)
+        return cpu_seconds(
+            [
+                sys.executable,
+                "-m",
+                "sluice.cli",
+                "plan",
+                "--spec",
+                str(PIPELINE),
+                "--root",
+                str(root),
+            ],
+            self.log,
+        )
 
     def plain_idle(self, root: Path) -> float:
         """The same question asked by starting Spark on a copy of the same checkpoint."""
         copy = self.fresh("idle", root / "checkpoints" / "retail" / "line_items" / "spark")
-        return cpu_seconds([sys.executable, str(HERE / "plain_idle.py"), str(self.landing), str(copy)], self.log)
+        return cpu_seconds(
+            [sys.executable, str(HERE / "plain_idle.py"), str(self.landing), str(copy)], self.log
+        )
 
     def kill_midway(self, root: Path) -> Path:
         """Start a run and kill all of it as soon as the first of its batch's rows are on disk: nearly all of the batch is lost."""
@@ -71,7 +106,9 @@ class Bench:
         run = start_run(PIPELINE, root, self.log)
         while len(list(table.rglob("*.parquet"))) == before:
             if run.poll() is not None:
-                raise SystemExit(f"the run ended before it could be killed:\n{self.log.read_text(errors='replace')[-2000:]}")
+                raise SystemExit(
+                    f"the run ended before it could be killed:\n{self.log.read_text(errors='replace')[-2000:]}"
+                )
             time.sleep(0.01)
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
@@ -87,7 +124,14 @@ class Bench:
         return folder
 
 
-def compare(title: str, size: int, ours: Callable[[], float], plain: Callable[[], float], bound: float, names: tuple[str, str] = ("ours", "plain")) -> None:
+def compare(
+    title: str,
+    size: int,
+    ours: Callable[[], float],
+    plain: Callable[[], float],
+    bound: float,
+    names: tuple[str, str] = ("ours", "plain"),
+) -> None:
     """Run both in turn and print the medians and the median of the pairwise ratios beside the promise."""
     pairs = []
     for turn in range(size):
@@ -96,28 +140,54 @@ def compare(title: str, size: int, ours: Callable[[], float], plain: Callable[[]
         pairs.append((a, b) if turn % 2 == 0 else (b, a))
     ratios = sorted(a / b for a, b in pairs)
     middle = statistics.median(ratios)
-    print(f"{title:9s} {names[0]} {statistics.median(a for a, _ in pairs):6.2f}  {names[1]} {statistics.median(b for _, b in pairs):6.2f} CPU-s   ratio {middle:.3f}"
-          f"  [{ratios[0]:.3f} .. {ratios[-1]:.3f}]  promised <= {bound:.2f}  {'ok' if middle <= bound else 'MISSED'}", flush=True)
+    print(
+        f"{title:9s} {names[0]} {statistics.median(a for a, _ in pairs):6.2f}  {names[1]} {statistics.median(b for _, b in pairs):6.2f} CPU-s   ratio {middle:.3f}"
+        f"  [{ratios[0]:.3f} .. {ratios[-1]:.3f}]  promised <= {bound:.2f}  {'ok' if middle <= bound else 'MISSED'}",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Run the four comparisons."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", type=int, default=3, help="repetitions of each pair")
     size = parser.parse_args().size
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         bench = Bench(Path(folder))
-        print(f"{len(bench.files)} daily files, {sum(f.stat().st_size for f in bench.files) / 1e6:.1f} MB; {size} interleaved pairs each", flush=True)
+        print(
+            f"{len(bench.files)} daily files, {sum(f.stat().st_size for f in bench.files) / 1e6:.1f} MB; {size} interleaved pairs each",
+            flush=True,
+        )
         bench.land(bench.files[:-1])
         history, plain_history = bench.scratch / "history", bench.scratch / "plain-history"
         bench.ours(history)
         bench.plain(plain_history)
         compare("idle", size, lambda: bench.probe(history), lambda: bench.plain_idle(history), 0.10)
         bench.land(bench.files)
-        compare("one day", size, lambda: bench.ours(bench.fresh("ours", history)), lambda: bench.plain(bench.fresh("plain", plain_history)), 1.0)
-        compare("all days", size, lambda: bench.ours(bench.fresh("ours")), lambda: bench.plain(bench.fresh("plain")), 1.25)
-        compare("recovery", size, lambda: bench.ours(bench.kill_midway(bench.fresh("killed", history))), lambda: bench.ours(bench.fresh("ours", history)), 1.2,
-                ("after a kill", "undisturbed"))
+        compare(
+            "one day",
+            size,
+            lambda: bench.ours(bench.fresh("ours", history)),
+            lambda: bench.plain(bench.fresh("plain", plain_history)),
+            1.0,
+        )
+        compare(
+            "all days",
+            size,
+            lambda: bench.ours(bench.fresh("ours")),
+            lambda: bench.plain(bench.fresh("plain")),
+            1.25,
+        )
+        compare(
+            "recovery",
+            size,
+            lambda: bench.ours(bench.kill_midway(bench.fresh("killed", history))),
+            lambda: bench.ours(bench.fresh("ours", history)),
+            1.2,
+            ("after a kill", "undisturbed"),
+        )
 
 
 if __name__ == "__main__":

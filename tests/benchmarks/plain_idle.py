@@ -7,9 +7,20 @@ from pyspark.sql import SparkSession
 
 def main(landing: str, checkpoint: str) -> None:
     """Find nothing new."""
-    spark = SparkSession.builder.master("local[*]").config("spark.log.level", "ERROR").config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    lines = spark.readStream.option("recursiveFileLookup", True).option("pathGlobFilter", "*.csv*").text(landing)
-    query = lines.writeStream.foreachBatch(lambda frame, batch: sys.exit(f"batch {batch} was not expected")).option("checkpointLocation", checkpoint)
+    spark = (
+        SparkSession.builder.master("local[*]")
+        .config("spark.log.level", "ERROR")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    lines = (
+        spark.readStream.option("recursiveFileLookup", True)
+        .option("pathGlobFilter", "*.csv*")
+        .text(landing)
+    )
+    query = lines.writeStream.foreachBatch(
+        lambda frame, batch: sys.exit(f"batch {batch} was not expected")
+    ).option("checkpointLocation", checkpoint)
     query.trigger(availableNow=True).start().awaitTermination()
     spark.stop()
 

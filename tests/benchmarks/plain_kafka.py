@@ -19,13 +19,27 @@ def main(servers: str, topic: str, root: str, jars: str, mode: str) -> None:
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic).option("startingOffsets", "earliest")
+    records = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+    )
     records = records.option("includeHeaders", "true").load()
-    source = F.struct("topic", "partition", "offset", "timestamp", "timestampType", "key", "headers", "value")
-    rows = records.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("row"), source.alias("_source")).select("row.*", "_source")
+    source = F.struct(
+        "topic", "partition", "offset", "timestamp", "timestampType", "key", "headers", "value"
+    )
+    rows = records.select(
+        F.from_json(F.col("value").cast("string"), SCHEMA).alias("row"), source.alias("_source")
+    ).select("row.*", "_source")
     if mode == "dedup":
         rows = rows.withWatermark("at", "2 days").dropDuplicatesWithinWatermark(["id"])
-    query = rows.writeStream.format("delta").option("checkpointLocation", f"{root}/checkpoint").trigger(availableNow=True).start(f"{root}/table")
+    query = (
+        rows.writeStream.format("delta")
+        .option("checkpointLocation", f"{root}/checkpoint")
+        .trigger(availableNow=True)
+        .start(f"{root}/table")
+    )
     query.awaitTermination()
     spark.stop()
 

@@ -7,9 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-SCHEMA = (
-    "InvoiceNo string, StockCode string, Description string, Quantity int, InvoiceDate timestamp, UnitPrice double, CustomerID double, Country string"
-)
+SCHEMA = "InvoiceNo string, StockCode string, Description string, Quantity int, InvoiceDate timestamp, UnitPrice double, CustomerID double, Country string"
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -34,8 +32,15 @@ def main(landing: str, root: str, jars: str) -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     lines = spark.readStream.schema(SCHEMA).option("header", True).csv(landing)
-    unique = lines.withWatermark("InvoiceDate", "2 days").dropDuplicatesWithinWatermark(lines.columns)
-    query = unique.writeStream.format("delta").option("checkpointLocation", f"{root}/checkpoint").trigger(availableNow=True).start(f"{root}/table")
+    unique = lines.withWatermark("InvoiceDate", "2 days").dropDuplicatesWithinWatermark(
+        lines.columns
+    )
+    query = (
+        unique.writeStream.format("delta")
+        .option("checkpointLocation", f"{root}/checkpoint")
+        .trigger(availableNow=True)
+        .start(f"{root}/table")
+    )
     query.awaitTermination()
     spark.stop()
 

@@ -29,7 +29,9 @@ def cpu_seconds(command: list[str], log: Path, servers: Collection[int] = ()) ->
     reap_descendants(servers)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if code not in (0, 3):
-        raise subprocess.CalledProcessError(code, command, output=log.read_text(errors="replace")[-2000:])
+        raise subprocess.CalledProcessError(
+            code, command, output=log.read_text(errors="replace")[-2000:]
+        )
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

@@ -10,7 +10,14 @@ from sluice.setup.browser import find_browser
 
 from tests.airflow_service import land_visits
 
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +25,9 @@ def browser():
     """A headless Chromium: the system's, else Playwright's own. Without one the tests are skipped, but never where CI is set."""
     found = find_browser()
     if found is None and not os.environ.get("CI"):
-        pytest.skip("no browser is installed: `apt-get install chromium` or `playwright install chromium`")
+        pytest.skip(
+            "no browser is installed: `apt-get install chromium` or `playwright install chromium`"
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=QUIET)
         yield browser
@@ -40,10 +49,19 @@ def page(browser, watched):
     """A page that is logged in as a viewer; it fails the test when anything was asked of another host."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page, foreign = context.new_page(), []
-    page.on("request", lambda request: foreign.append(request.url) if not request.url.startswith((watched.client.url, "data:", "blob:")) else None)
+    page.on(
+        "request",
+        lambda request: (
+            foreign.append(request.url)
+            if not request.url.startswith((watched.client.url, "data:", "blob:"))
+            else None
+        ),
+    )
     page.goto(f"{watched.client.url}/auth/login")
     page.locator("input[name=username]").fill("viewer")
-    page.locator("input[name=password]").fill(watched.client.read_password(watched.client.env, "viewer"))
+    page.locator("input[name=password]").fill(
+        watched.client.read_password(watched.client.env, "viewer")
+    )
     page.locator("button[type=submit]").click()
     expect(page.get_by_role("link", name="Dags").first).to_be_visible(timeout=60_000)
     yield page
@@ -72,7 +90,9 @@ def test_the_navigation_leads_to_every_pipeline_and_on_to_its_report(page, keep,
     page.get_by_text("Data quality").first.click()
     frame = page.frame_locator("iframe")
     row = frame.locator("tr", has_text="watched")
-    expect(row).to_contain_text("10 read = 8 written + 2 quarantined + 0 duplicate + 0 late", timeout=30_000)
+    expect(row).to_contain_text(
+        "10 read = 8 written + 2 quarantined + 0 duplicate + 0 late", timeout=30_000
+    )
     expect(row).to_contain_text("seconds_not_negative failed (2 rows)")
     keep(f"data-quality-{scheme}")
     row.get_by_role("link", name="watched").click()
@@ -82,7 +102,9 @@ def test_the_navigation_leads_to_every_pipeline_and_on_to_its_report(page, keep,
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_tab_of_a_run_shows_its_report_with_the_failing_rule(page, watched, keep, scheme):
     page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": 1400, "height": 1700})  # the picture shows the rule without scrolling
+    page.set_viewport_size(
+        {"width": 1400, "height": 1700}
+    )  # the picture shows the rule without scrolling
     page.goto(f"{watched.client.url}/dags/watched/runs/seen_by_a_person")
     page.get_by_text("Quality report").first.click()
     frame = page.frame_locator("iframe")

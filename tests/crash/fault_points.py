@@ -38,10 +38,14 @@ OPERATIONS = [
     Operation("lease", r"/lease/\d+\.json$", side="Python"),
     Operation("manifest", r"/manifest\.json$", "new", side="Python"),
     Operation("first commit of the target table", r"/paid/_delta_log/0{20}\.json$", "new"),
-    Operation("first commit of the quarantine table", r"/paid__quarantine/_delta_log/0{20}\.json$", "new"),
+    Operation(
+        "first commit of the quarantine table", r"/paid__quarantine/_delta_log/0{20}\.json$", "new"
+    ),
     Operation("first commit of the late table", r"/paid__late/_delta_log/0{20}\.json$", "new"),
     Operation("checkpoint metadata", r"/spark/metadata$", "new"),
-    Operation("removal of a reported batch's note", r"/journal/\d+\.json$", verb="remove", side="Python"),
+    Operation(
+        "removal of a reported batch's note", r"/journal/\d+\.json$", verb="remove", side="Python"
+    ),
     Operation("file source log", r"/spark/sources/0/\d+$"),
     Operation("offsets", r"/spark/offsets/\d+$"),
     Operation("state store", r"/spark/state/.*\.changelog$", "state"),
@@ -55,14 +59,31 @@ OPERATIONS = [
     Operation("report page", r"/reports/.*\.html$", side="Python"),
     Operation("report", r"/reports/.*\.json$", side="Python"),
 ]
-SAMPLE = {("lease", "before"), ("manifest", "before"), ("target table commit", "disk full"), ("offsets", "I/O error"), ("commits", "partial write"), ("commits", "I/O error"),
-          ("batch note", "disk full"), ("report", "I/O error"), ("manifest", "partial write")}
+SAMPLE = {
+    ("lease", "before"),
+    ("manifest", "before"),
+    ("target table commit", "disk full"),
+    ("offsets", "I/O error"),
+    ("commits", "partial write"),
+    ("commits", "I/O error"),
+    ("batch note", "disk full"),
+    ("report", "I/O error"),
+    ("manifest", "partial write"),
+}
 """The faults of a short test: each kind once on either side, and the one that leaves a batch noted and not committed in a run that lives to report."""
 BROKEN, REFUSED = "{broken", order(3, day=10, amount=-1.0)
-QUICK = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false", "spark.sql.shuffle.partitions": "1"}
+QUICK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 """For a dozen rows, planning twice and compiling cost more than the work."""
 FIRST = [order(1, day=10), order(1, day=10), order(2, day=10), REFUSED, BROKEN]
-BACKLOG = [[order(2, day=10), order(4, day=10), order(4, day=10), BROKEN, "{torn"], [order(5, day=10), REFUSED, order(6, day=10, amount=-2.0)], [order(4, day=10), order(7, day=10)]]
+BACKLOG = [
+    [order(2, day=10), order(4, day=10), order(4, day=10), BROKEN, "{torn"],
+    [order(5, day=10), REFUSED, order(6, day=10, amount=-2.0)],
+    [order(4, day=10), order(7, day=10)],
+]
 LATE = [order(20, day=2), order(21, day=2)]
 """Behind the watermark that the first file sets."""
 
@@ -81,7 +102,10 @@ class FaultyShop:
 
     def __init__(self, folder: Path, kind: str, power: Power, spark: object) -> None:
         self.kind, self.power, self.spark, self.saved = kind, power, spark, folder / f"{kind}-saved"
-        self.shop = Shop(folder / kind, dedup={"running": {}, "state": {"memory": "state"}}.get(kind, {"late": "keep"}))
+        self.shop = Shop(
+            folder / kind,
+            dedup={"running": {}, "state": {"memory": "state"}}.get(kind, {"late": "keep"}),
+        )
         self.shop.write(spark=QUICK)
         if kind != "new":
             self.shop.land(*FIRST)
@@ -97,7 +121,13 @@ class FaultyShop:
             self.shop.land(*lines, *(LATE if self.kind == "late" else []))
 
     def _land(self, number: int) -> None:
-        self.shop.land(order(4, day=10), order(100 + number, day=10), order(6, day=10, amount=-2.0), f"{{cut {number}", *([order(30, day=2)] if self.kind == "late" else []))
+        self.shop.land(
+            order(4, day=10),
+            order(100 + number, day=10),
+            order(6, day=10, amount=-2.0),
+            f"{{cut {number}",
+            *([order(30, day=2)] if self.kind == "late" else []),
+        )
 
     def _drain(self) -> list[str]:
         """Run until nothing is new; says what is not as it should be."""
@@ -115,7 +145,12 @@ class FaultyShop:
         steps = [step for report in reports for step in report.steps]
         rules = Counter()
         for rule in (rule for step in steps for rule in step.rules):
-            rules.update({(rule.name, "evaluated"): rule.evaluated, (rule.name, "unexpected"): rule.unexpected})
+            rules.update(
+                {
+                    (rule.name, "evaluated"): rule.evaluated,
+                    (rule.name, "unexpected"): rule.unexpected,
+                }
+            )
         return {
             "target": self.shop.rows(self.spark),
             "quarantine": self.shop.rows(self.spark, "paid__quarantine", ("row", "reasons")),
@@ -145,7 +180,11 @@ class FaultyShop:
             wrong += [f"{moment}, {operation.name}: {error}"] if error else []
         wrong += self._drain()
         found = self._results()
-        return outcomes, wrong + [f"{name}: {found[name]} instead of {wanted[name]}" for name in found if found[name] != wanted[name]]
+        return outcomes, wrong + [
+            f"{name}: {found[name]} instead of {wanted[name]}"
+            for name in found
+            if found[name] != wanted[name]
+        ]
 
     def _fail(self, operation: Operation, moment: str) -> tuple[Outcome, str]:
         """One run with one fault; the machine is well again afterwards."""
@@ -155,12 +194,17 @@ class FaultyShop:
             fired = self.power.fired
         finally:
             self.power.restore()
-        for lease in [*self.shop.root.rglob("lease"), *self.shop.root.rglob("_leases")]:  # this process lives on, but the run's is dead
+        for lease in [
+            *self.shop.root.rglob("lease"),
+            *self.shop.root.rglob("_leases"),
+        ]:  # this process lives on, but the run's is dead
             shutil.rmtree(lease)
         cut = moment in CUTS or moment == "partial write"
         ended = "cut off" if cut else "went on" if code == 0 else f"exit code {code}"
         if not fired:
-            return Outcome(operation.name, moment, "never reached"), "the operation was never reached"
+            return Outcome(
+                operation.name, moment, "never reached"
+            ), "the operation was never reached"
         return Outcome(operation.name, moment, ended), "" if cut else _judge(code, error)
 
     def _run_once(self) -> tuple[int | None, str]:
@@ -181,9 +225,17 @@ def _judge(code: int | None, error: str) -> str:
         return f"the run ended with exit code {code}: {error}"
     if not re.search(r"No space left on device|Input/output error", error):
         return f"the error does not say what went wrong: {error}"
-    return "" if re.search(r"[Rr]un again", error) else f"the error does not say what to do: {error}"
+    return (
+        "" if re.search(r"[Rr]un again", error) else f"the error does not say what to do: {error}"
+    )
 
 
 def make_chain(kind: str, long: bool) -> list[tuple[Operation, str]]:
     """Every moment of every operation of a kind of shop, in a row; in short the cuts after each (where the next one has not begun) and a few faults."""
-    return [(o, m) for o in OPERATIONS if o.shop == kind for m in o.moments if long or m == "after" or (o.name, m) in SAMPLE]
+    return [
+        (o, m)
+        for o in OPERATIONS
+        if o.shop == kind
+        for m in o.moments
+        if long or m == "after" or (o.name, m) in SAMPLE
+    ]

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from sluice.spec import PROJECT
+from sluice.storage import PROJECT
 
 from tests.crash.fault_points import CUTS, FAULTS, OPERATIONS
 
@@ -26,19 +26,39 @@ def play() -> tuple[int, dict[tuple[str, str], str]]:
     """Run the test; its exit code, and how each run ended, by operation and moment."""
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch) / "results.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={results}", str(Path(__file__).with_name("test_fault_points.py"))]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            f"--junitxml={results}",
+            str(Path(__file__).with_name("test_fault_points.py")),
+        ]
         code = subprocess.run(command, cwd=PROJECT, check=False).returncode
         found = ElementTree.parse(results).iter("property")  # noqa: S314 (written by our own pytest)
-        outcomes = [outcome for entry in found if entry.get("name") == "outcomes" for outcome in json.loads(entry.get("value"))]
+        outcomes = [
+            outcome
+            for entry in found
+            if entry.get("name") == "outcomes"
+            for outcome in json.loads(entry.get("value"))
+        ]
     return code, {(operation, moment): ended for operation, moment, ended in outcomes}
 
 
 def render(ended: dict[tuple[str, str], str]) -> str:
     """The page."""
     moments = (CUTS[0], CUTS[1], *FAULTS)
-    lines = [f"| durable operation | written by | {' | '.join(moments)} |", "|---" * (2 + len(moments)) + "|"]
+    lines = [
+        f"| durable operation | written by | {' | '.join(moments)} |",
+        "|---" * (2 + len(moments)) + "|",
+    ]
     for operation in OPERATIONS:
-        cells = [ended.get((operation.name, moment), "not played" if moment in operation.moments else "–") for moment in moments]
+        cells = [
+            ended.get(
+                (operation.name, moment), "not played" if moment in operation.moments else "–"
+            )
+            for moment in moments
+        ]
         lines.append(f"| {operation.name} | {operation.side} | {' | '.join(cells)} |")
     return INTRODUCTION + "\n" + "\n".join(lines) + "\n"
 

@@ -10,20 +10,30 @@ import yaml
 from sluice.report import Counts, RunReport, list_reports
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
-from sluice.torture import count_rows
+from sluice.verify.torture import count_rows
 
 from tests.kafka_broker import KafkaBroker, Record
 from tests.postgres_server import PostgresServer
 
 PARTITIONS = 3
 FIELDS = {"id": "string", "n": "bigint", "amount": "double", "at": "timestamp"}
-RULE = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "amount", "min_value": 0}, "on_fail": "quarantine", "name": "amount_not_negative"}
+RULE = {
+    "type": "expect_column_values_to_be_between",
+    "kwargs": {"column": "amount", "min_value": 0},
+    "on_fail": "quarantine",
+    "name": "amount_not_negative",
+}
 TOMBSTONE = "the record has no value (a tombstone)"
 
 
 def make_record(number: int, partition: int | None = None) -> Record:
     """An order; all copies of one say the same, and each twentieth breaks the rule."""
-    value = {"id": f"o{number}", "n": number, "amount": float(number % 20 - 1), "at": f"2026-01-01T{number % 24:02d}:00:00Z"}
+    value = {
+        "id": f"o{number}",
+        "n": number,
+        "amount": float(number % 20 - 1),
+        "at": f"2026-01-01T{number % 24:02d}:00:00Z",
+    }
     return Record(json.dumps(value), key=f"o{number}", partition=partition)
 
 
@@ -32,8 +42,14 @@ def make_records(rng: random.Random, count: int, numbers: int) -> list[Record]:
     records = []
     while len(records) < count:
         order = make_record(rng.randrange(numbers), rng.randrange(PARTITIONS))
-        odd = Record(rng.choice(["{broken", "", "[1]", None]), key=f"k{rng.randrange(4)}", partition=rng.randrange(PARTITIONS))
-        records += [odd] if rng.random() < 0.1 else [order, order] if rng.random() < 0.1 else [order]
+        odd = Record(
+            rng.choice(["{broken", "", "[1]", None]),
+            key=f"k{rng.randrange(4)}",
+            partition=rng.randrange(PARTITIONS),
+        )
+        records += (
+            [odd] if rng.random() < 0.1 else [order, order] if rng.random() < 0.1 else [order]
+        )
     return records[:count]
 
 
@@ -52,7 +68,7 @@ class Truth:
         for record in records:
             if record.value is None:
                 self.refused.add((None, record.key, TOMBSTONE))
-            elif not record.value.startswith("{\""):
+            elif not record.value.startswith('{"'):
                 self.refused.add((record.value, record.key, "not a JSON object"))
             elif (order := json.loads(record.value))["amount"] < 0:
                 self.refused.add((record.value, record.key, RULE["name"]))
@@ -62,34 +78,75 @@ class Truth:
     @property
     def counts(self) -> tuple[int, int, int, int, int]:
         """read, written, quarantined, duplicate and late."""
-        return self.read, len(self.good), len(self.refused), self.read - len(self.good) - len(self.refused), 0
+        return (
+            self.read,
+            len(self.good),
+            len(self.refused),
+            self.read - len(self.good) - len(self.refused),
+            0,
+        )
 
 
 class KafkaShop:
     """A pipeline from the topic `name` to a Delta table, the database's table `name` and the topic `name`_out, with its root below a folder."""
 
-    def __init__(self, folder: Path, broker: KafkaBroker, postgres: PostgresServer, name: str, **source: object) -> None:
-        self.folder, self.root, self.yaml, self.log = folder, folder / "root", folder / "orders.yaml", folder / "run.log"
+    def __init__(
+        self,
+        folder: Path,
+        broker: KafkaBroker,
+        postgres: PostgresServer,
+        name: str,
+        **source: object,
+    ) -> None:
+        self.folder, self.root, self.yaml, self.log = (
+            folder,
+            folder / "root",
+            folder / "orders.yaml",
+            folder / "run.log",
+        )
         self.broker, self.postgres, self.name = broker, postgres, name
-        self.topic, self.sent = broker.create_topic(name, partitions=PARTITIONS), broker.create_topic(f"{name}_out", partitions=2)
+        self.topic, self.sent = (
+            broker.create_topic(name, partitions=PARTITIONS),
+            broker.create_topic(f"{name}_out", partitions=2),
+        )
         self.truth = Truth()
         step = {
             "name": "s",
-            "source": {"kind": "kafka", "servers": broker.servers, "subscribe": name, "format": "json", "schema": FIELDS, **source},
+            "source": {
+                "kind": "kafka",
+                "servers": broker.servers,
+                "subscribe": name,
+                "format": "json",
+                "schema": FIELDS,
+                **source,
+            },
             "event_time": {"column": "at"},
             "dedup": {"keys": ["id"], "within": "2 days"},
             "rules": [RULE],
             "sink": [
                 {"kind": "delta"},
-                {"kind": "jdbc", "url": postgres.jdbc_url, "user": postgres.user, "password": "${PG_PASSWORD}", "table": name},
-                {"kind": "kafka", "servers": broker.servers, "topic": self.sent, "key": "id",
-                 "options": {"kafka.max.block.ms": "5000"}},
+                {
+                    "kind": "jdbc",
+                    "url": postgres.jdbc_url,
+                    "user": postgres.user,
+                    "password": "${PG_PASSWORD}",
+                    "table": name,
+                },
+                {
+                    "kind": "kafka",
+                    "servers": broker.servers,
+                    "topic": self.sent,
+                    "key": "id",
+                    "options": {"kafka.max.block.ms": "5000"},
+                },
             ],
         }
         folder.mkdir(exist_ok=True)
         self.yaml.write_text(yaml.safe_dump({"name": "orders", "steps": [step]}))
 
-    def produce(self, records: list[Record], transaction: bool = False, abort: bool = False) -> None:
+    def produce(
+        self, records: list[Record], transaction: bool = False, abort: bool = False
+    ) -> None:
         """Append records, in a transaction or not; those of one that is aborted count for nothing."""
         if transaction:
             self.broker.produce_in_transaction(self.topic, records, abort)
@@ -111,10 +168,24 @@ class KafkaShop:
             "PostgreSQL": (self._selected(), good),
             "Kafka": (self._sent_once(), good),
             "quarantine": (self._refused(spark), Counter(self.truth.refused)),
-            "the reports": ((counts.read, counts.written, counts.quarantined, counts.duplicate, counts.late), self.truth.counts),
-            "reports that do not balance": ([report.run_id for report in list_reports(self.root / "reports" / "orders") if not report.counts.balanced], []),
+            "the reports": (
+                (counts.read, counts.written, counts.quarantined, counts.duplicate, counts.late),
+                self.truth.counts,
+            ),
+            "reports that do not balance": (
+                [
+                    report.run_id
+                    for report in list_reports(self.root / "reports" / "orders")
+                    if not report.counts.balanced
+                ],
+                [],
+            ),
         }
-        return [f"{place}: {_compare(there, wanted)}" for place, (there, wanted) in found.items() if there != wanted]
+        return [
+            f"{place}: {_compare(there, wanted)}"
+            for place, (there, wanted) in found.items()
+            if there != wanted
+        ]
 
     @property
     def counts(self) -> Counts:
@@ -131,12 +202,23 @@ class KafkaShop:
         """Batches that the database says it has."""
         with self.postgres.connect() as connection:
             there = connection.execute("SELECT to_regclass('sluice_batches')").fetchone()[0]
-            return connection.execute("SELECT count(*) FROM sluice_batches WHERE target LIKE %s", [f"%{self.name}"]).fetchone()[0] if there else 0
+            return (
+                connection.execute(
+                    "SELECT count(*) FROM sluice_batches WHERE target LIKE %s", [f"%{self.name}"]
+                ).fetchone()[0]
+                if there
+                else 0
+            )
 
     @property
     def replayed(self) -> int:
         """Batches of which a run found the target's rows already there."""
-        return sum(batch.replayed for report in list_reports(self.root / "reports" / "orders") for step in report.steps for batch in step.batches)
+        return sum(
+            batch.replayed
+            for report in list_reports(self.root / "reports" / "orders")
+            for step in report.steps
+            for batch in step.batches
+        )
 
     def _rows(self, spark) -> Counter:
         return Counter((row.id, row.n) for row in self._table(spark, "s").collect())
@@ -153,12 +235,21 @@ class KafkaShop:
         for record in self.broker.read(self.sent):
             headers = dict(record.headers)
             place = headers["sluice.batch"], headers["sluice.position"]
-            assert once.setdefault(place, record.value) == record.value, f"{place} was sent twice and not the same"
+            assert once.setdefault(place, record.value) == record.value, (
+                f"{place} was sent twice and not the same"
+            )
         return Counter((value["id"], value["n"]) for value in map(json.loads, once.values()))
 
     def _refused(self, spark) -> Counter:
         rows = self._table(spark, "s__quarantine").collect()
-        return Counter((None if row.detail == TOMBSTONE else row.row, json.loads(row._source).get("key"), row.detail or row.reasons[0]) for row in rows)
+        return Counter(
+            (
+                None if row.detail == TOMBSTONE else row.row,
+                json.loads(row._source).get("key"),
+                row.detail or row.reasons[0],
+            )
+            for row in rows
+        )
 
 
 def _compare(there: object, wanted: object) -> str:

@@ -33,7 +33,9 @@ class Power:
         self._switch = self._jvm.power.Power
         self._folder: str | None = None
         self._asking = threading.local()
-        sys.addaudithook(self._hear)  # stays for the life of the process; it does nothing unless armed
+        sys.addaudithook(
+            self._hear
+        )  # stays for the life of the process; it does nothing unless armed
 
     def arm(self, folder: Path, verb: str, name: str, moment: str) -> None:
         """Wait for the first operation (`put` or `remove`) on a path below a folder that a regular expression finds."""

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 from sluice.errors import ExitCode
-from sluice.spec import PROJECT, RunRequest
+from sluice.spec import RunRequest
+from sluice.storage import PROJECT
 
 LEASE_SECONDS = "3"
 
@@ -21,8 +22,16 @@ class Racer:
     def __init__(self, log: Path) -> None:
         environment = {**os.environ, "SLUICE_LEASE_SECONDS": LEASE_SECONDS}
         with log.open("ab") as errors:
-            self._process = subprocess.Popen([sys.executable, "-m", "tests.crash.racer"], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                                             start_new_session=True, cwd=PROJECT, env=environment)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.crash.racer"],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                cwd=PROJECT,
+                env=environment,
+            )
         self.log, self.length, self._started, self._frozen = log, 0.0, 0.0, False
 
     def start(self, request: RunRequest) -> None:
@@ -36,7 +45,9 @@ class Racer:
 
     def wait(self, timeout: float = 300.0) -> ExitCode:
         """How the run ended."""
-        assert not self.is_running(timeout), f"no end within {timeout} s:\n{self.log.read_text(errors='replace')[-3000:]}"
+        assert not self.is_running(timeout), (
+            f"no end within {timeout} s:\n{self.log.read_text(errors='replace')[-3000:]}"
+        )
         line = self._process.stdout.readline()
         assert line, f"the process ended:\n{self.log.read_text(errors='replace')[-3000:]}"
         code = ExitCode(int(line))
@@ -72,7 +83,13 @@ def main() -> None:
         next(session)
         for line in sys.stdin:
             report = run_pipeline(RunRequest.model_validate_json(line))
-            print(report.run_id, report.exit_code.name, report.error or "", file=sys.stderr, flush=True)
+            print(
+                report.run_id,
+                report.exit_code.name,
+                report.error or "",
+                file=sys.stderr,
+                flush=True,
+            )
             print(int(report.exit_code), file=answers)
         session.close()
 

@@ -11,12 +11,19 @@ import pytest
 from tests.crash.fault_points import FaultyShop, make_chain
 
 LONG = os.environ.get("SLUICE_LONG") == "1"
-KINDS = {"running": "in_a_shop_that_has_run_before", "late": "in_a_shop_that_keeps_late_rows", "new": "in_a_new_shop", "state": "in_a_shop_with_a_state_store"}
+KINDS = {
+    "running": "in_a_shop_that_has_run_before",
+    "late": "in_a_shop_that_keeps_late_rows",
+    "new": "in_a_new_shop",
+    "state": "in_a_shop_with_a_state_store",
+}
 
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", KINDS, ids=KINDS.get)
-def test_no_fault_loses_or_doubles_or_miscounts_a_row(power, spark, tmp_path, record_property, kind):
+def test_no_fault_loses_or_doubles_or_miscounts_a_row(
+    power, spark, tmp_path, record_property, kind
+):
     outcomes, wrong = FaultyShop(tmp_path, kind, power, spark).play(make_chain(kind, LONG))
     record_property("outcomes", json.dumps([[o.operation, o.moment, o.ended] for o in outcomes]))
     assert wrong == []

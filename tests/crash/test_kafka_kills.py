@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.torture import VICTIMS, drain, kill_run, start_run
+from sluice.verify.torture import VICTIMS, drain, kill_run, start_run
 
 from tests.crash.kafka_shop import KafkaShop, make_records
 
@@ -24,7 +24,11 @@ def produce(shop: KafkaShop, rng: random.Random) -> None:
     """Append some records: half of them in transactions, of which some are aborted; the marks of these take offsets that no record has."""
     shop.produce(make_records(rng, AT_ONCE // 2, 60 * (KILLS + 2)))
     shop.produce(make_records(rng, AT_ONCE // 4, 60 * (KILLS + 2)), transaction=True)
-    shop.produce(make_records(rng, AT_ONCE // 4, 60 * (KILLS + 2)), transaction=True, abort=rng.random() < 0.5)
+    shop.produce(
+        make_records(rng, AT_ONCE // 4, 60 * (KILLS + 2)),
+        transaction=True,
+        abort=rng.random() < 0.5,
+    )
 
 
 def goes_on(run: subprocess.Popen, seconds: float) -> bool:
@@ -47,7 +51,9 @@ def count_batches(shop: KafkaShop) -> int:
 
 
 @pytest.mark.timeout(86400)
-def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_kafka(spark, kafka_broker, postgres, tmp_path, monkeypatch):
+def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_kafka(
+    spark, kafka_broker, postgres, tmp_path, monkeypatch
+):
     monkeypatch.setenv("PG_PASSWORD", postgres.password)
     rng, kills, runs, length, began = random.Random(SEED), 0, 0, RUN_SECONDS, time.monotonic()
     shop = KafkaShop(tmp_path, kafka_broker, postgres, "killed", max_offsets_per_batch=AT_ONCE)
@@ -64,11 +70,17 @@ def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_
             produce(shop, rng)
         if kill_run(run, max(0.0, started + moment - time.monotonic()), victim):
             kills += 1
-            print(f"kill {kills}: {victim} after {moment:.1f} s, {count_batches(shop)} batches", flush=True)
+            print(
+                f"kill {kills}: {victim} after {moment:.1f} s, {count_batches(shop)} batches",
+                flush=True,
+            )
             length = length if count_batches(shop) else max(length, 1.5 * moment)
         elif run.returncode == ExitCode.DONE:
             length = time.monotonic() - started
     runs += drain(shop.yaml, shop.root, shop.log)
     assert shop.differences(spark) == []
-    print(f"\n{kills} kills in {runs} runs, seed {SEED}, {time.monotonic() - began:.0f} s: {shop.counts.line}; {len(shop.truth.good)} rows in Delta, PostgreSQL and Kafka, "
-          f"{shop.replayed} batches replayed, {shop.sent_again} records sent again", flush=True)
+    print(
+        f"\n{kills} kills in {runs} runs, seed {SEED}, {time.monotonic() - began:.0f} s: {shop.counts.line}; {len(shop.truth.good)} rows in Delta, PostgreSQL and Kafka, "
+        f"{shop.replayed} batches replayed, {shop.sent_again} records sent again",
+        flush=True,
+    )

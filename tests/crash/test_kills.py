@@ -9,13 +9,17 @@ from collections import Counter
 import pytest
 from sluice.errors import ExitCode
 from sluice.report import Counts
-from sluice.torture import VICTIMS, count_rows, drain, kill_run, start_run
+from sluice.verify.torture import VICTIMS, count_rows, drain, kill_run, start_run
 
 from tests.spark.shop import RULES, Shop, order
 
 KILLS = int(os.environ.get("SLUICE_CRASH_SIZE", "4"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
-IN_PYTHON = {"type": "expect_column_values_to_be_json_parseable", "kwargs": {"column": "order_id"}, "on_fail": "warn"}
+IN_PYTHON = {
+    "type": "expect_column_values_to_be_json_parseable",
+    "kwargs": {"column": "order_id"},
+    "on_fail": "warn",
+}
 """A rule that Great Expectations evaluates in a Python worker of Spark's; every text here fails it."""
 RUN_SECONDS = 12.0
 """How long a run is taken to last until one ended undisturbed."""
@@ -26,14 +30,21 @@ def make_backlog(files: int) -> list[list[str]]:
     rng, backlog = random.Random(SEED), []
     for _ in range(files):
         numbers = [rng.randrange(40 * files) for _ in range(100)]
-        rows = [{**order(n, amount=float(n % 50 - 1)), "at": f"2026-01-01T{n % 24:02d}:00:00Z"} for n in numbers]
+        rows = [
+            {**order(n, amount=float(n % 50 - 1)), "at": f"2026-01-01T{n % 24:02d}:00:00Z"}
+            for n in numbers
+        ]
         backlog.append([*map(json.dumps, rows), "{broken", "{broken"])
     return backlog
 
 
 def results(shop: Shop, spark) -> tuple[Counter, Counter, Counts]:
     """Target and quarantine as multisets, and the sum of all reports."""
-    return shop.rows(spark), shop.rows(spark, "paid__quarantine", ("row", "reasons")), count_rows(shop.root, "orders")
+    return (
+        shop.rows(spark),
+        shop.rows(spark, "paid__quarantine", ("row", "reasons")),
+        count_rows(shop.root, "orders"),
+    )
 
 
 @pytest.mark.timeout(86400)
@@ -46,7 +57,10 @@ def test_killed_runs_end_in_the_tables_and_counts_of_a_run_that_was_never_killed
     while kills < KILLS:
         if waiting and rng.random() < 0.5:  # more arrives all the time, as long as there is more
             killed.land(*waiting.pop(0))
-        victim, started = "Python worker" if kills % 20 == 3 else rng.choice(VICTIMS), time.monotonic()
+        victim, started = (
+            "Python worker" if kills % 20 == 3 else rng.choice(VICTIMS),
+            time.monotonic(),
+        )
         killed.step["rules"] = [*RULES, IN_PYTHON] if victim == "Python worker" else RULES
         killed.write()
         moment = rng.uniform(0.0, 2.0) if victim == "Python worker" else rng.uniform(0.5, length)

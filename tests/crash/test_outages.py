@@ -7,16 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluice.errors import ExitCode
+from sluice.sinks.deliver import DELIVER
+from sluice.sinks.jdbc import sink as jdbc
+from sluice.sinks.jdbc import staging as jdbc_staging
 from sluice.spec import KafkaSink
 from sluice.streaming import execute
-from sluice.streaming.sinks import jdbc, jdbc_staging
-from sluice.streaming.sinks.deliver import DELIVER
 
 from tests.crash.kafka_shop import KafkaShop, make_records
 from tests.kafka_broker import KafkaBroker
 from tests.postgres_server import PostgresServer
 
-HASTY = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "2000", "kafkaConsumer.pollTimeoutMs": "2000"}
+HASTY = {
+    "kafka.default.api.timeout.ms": "2000",
+    "kafka.request.timeout.ms": "2000",
+    "kafkaConsumer.pollTimeoutMs": "2000",
+}
 NO_ANSWER, NO_DATABASE = "the brokers did not answer in time", "PostgreSQL failed: "
 
 
@@ -52,28 +57,87 @@ class Outage:
 def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
     """One after the other, further and further into a batch."""
     return [
-        Outage("the broker dies before the stream begins", execute, "drain", broker.kill, broker.start, NO_ANSWER),
-        Outage("the broker is stopped before a planned batch is read", execute, "process_batch", broker.stop, broker.start, NO_ANSWER),
-        Outage("the broker hangs while a batch is read", execute, "process_batch", lambda: os.kill(broker.process_id, signal.SIGSTOP),
-               lambda: os.kill(broker.process_id, signal.SIGCONT), NO_ANSWER),
-        Outage("the database is stopped while Spark fills the staging table", jdbc_staging, "create_staging", postgres.stop, postgres.start, NO_DATABASE, after=True),
-        Outage("the database starts anew between staging and commit", jdbc, "stage", postgres.restart, lambda: None, NO_DATABASE, after=True),
-        Outage("the database dies when it has committed and not said so", jdbc.Ledger, "read", postgres.kill, postgres.start, NO_DATABASE, call=2),
-        Outage("the broker is stopped when only its topic lacks the batch", DELIVER, KafkaSink, broker.stop, broker.start, "Kafka did not take the records"),
+        Outage(
+            "the broker dies before the stream begins",
+            execute,
+            "drain",
+            broker.kill,
+            broker.start,
+            NO_ANSWER,
+        ),
+        Outage(
+            "the broker is stopped before a planned batch is read",
+            execute,
+            "process_batch",
+            broker.stop,
+            broker.start,
+            NO_ANSWER,
+        ),
+        Outage(
+            "the broker hangs while a batch is read",
+            execute,
+            "process_batch",
+            lambda: os.kill(broker.process_id, signal.SIGSTOP),
+            lambda: os.kill(broker.process_id, signal.SIGCONT),
+            NO_ANSWER,
+        ),
+        Outage(
+            "the database is stopped while Spark fills the staging table",
+            jdbc_staging,
+            "create_staging",
+            postgres.stop,
+            postgres.start,
+            NO_DATABASE,
+            after=True,
+        ),
+        Outage(
+            "the database starts anew between staging and commit",
+            jdbc,
+            "stage",
+            postgres.restart,
+            lambda: None,
+            NO_DATABASE,
+            after=True,
+        ),
+        Outage(
+            "the database dies when it has committed and not said so",
+            jdbc.Ledger,
+            "read",
+            postgres.kill,
+            postgres.start,
+            NO_DATABASE,
+            call=2,
+        ),
+        Outage(
+            "the broker is stopped when only its topic lacks the batch",
+            DELIVER,
+            KafkaSink,
+            broker.stop,
+            broker.start,
+            "Kafka did not take the records",
+        ),
     ]
 
 
-def test_servers_that_go_away_in_a_run_cost_another_run_and_no_row(spark, kafka_broker, postgres, tmp_path, monkeypatch):
+def test_servers_that_go_away_in_a_run_cost_another_run_and_no_row(
+    spark, kafka_broker, postgres, tmp_path, monkeypatch
+):
     monkeypatch.setenv("PG_PASSWORD", postgres.password)
     monkeypatch.setattr(jdbc_staging, "SMALL", 0)  # a staging table for each batch
-    shop = KafkaShop(tmp_path, kafka_broker, postgres, "outages", max_offsets_per_batch=60, options=HASTY)
+    shop = KafkaShop(
+        tmp_path, kafka_broker, postgres, "outages", max_offsets_per_batch=60, options=HASTY
+    )
     rng, wrong = random.Random(20260101), []
     shop.produce(make_records(rng, 50, 100))
     for outage in list_outages(kafka_broker, postgres):
         with monkeypatch.context() as patch:
             in_dict = isinstance(outage.holder, dict)
-            original = outage.holder[outage.name] if in_dict else getattr(outage.holder, outage.name)
-            (patch.setitem if in_dict else patch.setattr)(outage.holder, outage.name, outage.wrap(original))
+            original = (
+                outage.holder[outage.name] if in_dict else getattr(outage.holder, outage.name)
+            )
+            (patch.setitem if in_dict else patch.setattr)(
+                outage.holder, outage.name, outage.wrap(original)
+            )
             try:
                 report = shop.run()
             finally:

@@ -10,7 +10,7 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.report import list_reports
 from sluice.spec import RunRequest, Window
-from sluice.torture import count_rows
+from sluice.verify.torture import count_rows
 
 from tests.crash.racer import Racer
 from tests.spark.shop import Shop, order
@@ -40,7 +40,9 @@ def race_cleared_task(shop: Shop, rng: random.Random, first: Racer, second: Race
     return "one was told to wait" if ExitCode.TRANSIENT in ended else "one after the other"
 
 
-def race_backfill_beside_schedule(shop: Shop, rng: random.Random, first: Racer, second: Racer) -> str:
+def race_backfill_beside_schedule(
+    shop: Shop, rng: random.Random, first: Racer, second: Racer
+) -> str:
     """A backfill of everything beside the schedule: both end well, because they take turns."""
     requests = [schedule(shop), backfill(shop)]
     rng.shuffle(requests)
@@ -48,7 +50,9 @@ def race_backfill_beside_schedule(shop: Shop, rng: random.Random, first: Racer, 
     time.sleep(rng.uniform(0.0, first.length))  # the moment is what is drawn
     overlapped = first.is_running()
     second.start(requests[1])
-    assert {first.wait(), second.wait()} <= {ExitCode.DONE, ExitCode.NOTHING_NEW}, first.log.read_text()[-3000:]
+    assert {first.wait(), second.wait()} <= {ExitCode.DONE, ExitCode.NOTHING_NEW}, (
+        first.log.read_text()[-3000:]
+    )
     return "both wrote, in turns" if overlapped else "one after the other"
 
 
@@ -66,10 +70,18 @@ def race_zombie(shop: Shop, rng: random.Random, first: Racer, second: Racer) -> 
         time.sleep(0.5)  # until the lease expires
         second.start(schedule(shop))
     first.wake()
-    return "outranked" if first.wait() is ExitCode.TRANSIENT else "frozen before it held the lease or after its report"
+    return (
+        "outranked"
+        if first.wait() is ExitCode.TRANSIENT
+        else "frozen before it held the lease or after its report"
+    )
 
 
-RUN = {"cleared task": race_cleared_task, "backfill beside schedule": race_backfill_beside_schedule, "zombie": race_zombie}
+RUN = {
+    "cleared task": race_cleared_task,
+    "backfill beside schedule": race_backfill_beside_schedule,
+    "zombie": race_zombie,
+}
 
 
 def land(shop: Shop, rng: random.Random) -> list[dict]:
@@ -91,7 +103,10 @@ def drain(shop: Shop, racer: Racer) -> None:
 
 def check(shop: Shop, spark, rows: list[dict], kind: str) -> None:
     """One row a key in the target and in quarantine, and reports that say so."""
-    good, refused = ({row["order_id"] for row in rows if (row["amount"] >= 0) is wanted} for wanted in (True, False))
+    good, refused = (
+        {row["order_id"] for row in rows if (row["amount"] >= 0) is wanted}
+        for wanted in (True, False)
+    )
     assert shop.rows(spark, "paid", ("order_id",)) == Counter((key,) for key in good)
     assert sum(shop.rows(spark, "paid__quarantine", ("_row_hash",)).values()) == len(refused)
     counts = count_rows(shop.root, "orders")
@@ -127,4 +142,7 @@ def test_two_runs_at_once_neither_lose_nor_double_nor_miscount_a_row(spark, race
         drain(shop, racers[number % 2])
         check(shop, spark, rows, kind)
         print(f"race {number + 1} ({kind}) after {time.monotonic() - began:.0f} s: ok", flush=True)
-    print(f"{RACES} races, seed {SEED}: {', '.join(f'{number} {kind}: {how}' for (kind, how), number in sorted(ended.items()))}", flush=True)
+    print(
+        f"{RACES} races, seed {SEED}: {', '.join(f'{number} {kind}: {how}' for (kind, how), number in sorted(ended.items()))}",
+        flush=True,
+    )

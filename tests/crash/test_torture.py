@@ -3,7 +3,7 @@
 import pytest
 from sluice.errors import SpecError
 from sluice.spec import load_pipeline
-from sluice.torture import compare_roots, torture
+from sluice.verify.torture import compare_roots, torture
 
 from tests.spark.shop import Shop, order
 
@@ -12,10 +12,20 @@ KILLS = 1
 
 def test_a_pipeline_survives_its_torture_and_the_landing_folder_is_as_it_was(spark, tmp_path):
     shop = Shop(tmp_path, source={"max_files_per_batch": 1})
-    files = [shop.land(*[order(n % 9, amount=float(n % 5 - 1)) for n in range(k, k + 8)], "{broken") for k in range(2)]
+    files = [
+        shop.land(*[order(n % 9, amount=float(n % 5 - 1)) for n in range(k, k + 8)], "{broken")
+        for k in range(2)
+    ]
     before = [path.read_bytes() for path in files]
     told = []
-    outcome = torture(shop.yaml, load_pipeline(shop.yaml), tmp_path / "scratch", KILLS, seed=7, on_kill=lambda number, what: told.append((number, what)))
+    outcome = torture(
+        shop.yaml,
+        load_pipeline(shop.yaml),
+        tmp_path / "scratch",
+        KILLS,
+        seed=7,
+        on_kill=lambda number, what: told.append((number, what)),
+    )
     assert outcome.differences == []
     assert (outcome.kills, [number for number, _ in told]) == (KILLS, list(range(1, KILLS + 1)))
     assert outcome.counts.read == 18 and outcome.counts.balanced

@@ -42,8 +42,15 @@ def pipelines(tmp_path, monkeypatch):
 
 def run_python(code: str, **env: str) -> str:
     """Run code in a fresh interpreter with the project importable; returns its standard output."""
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(PROJECT / "include")} | env, cwd=PROJECT,
-                          capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(PROJECT / "include")} | env,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -8,7 +8,8 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 from sluice.orchestration.dag import MARGIN, load_dags
-from sluice.spec import PIPELINES, PROJECT, find_pipelines
+from sluice.spec import find_pipelines
+from sluice.storage import PIPELINES, PROJECT
 
 from tests.airflow_service import write_pipeline
 
@@ -26,7 +27,10 @@ def load(pipelines, name, **changes):
     file = pipelines / "pipelines" / f"{name}.yaml"
     text = file.read_text()
     for field, value in changes.items():
-        text = "\n".join(f"{field}: {value}" if line.startswith(f"{field}:") else line for line in text.splitlines())
+        text = "\n".join(
+            f"{field}: {value}" if line.startswith(f"{field}:") else line
+            for line in text.splitlines()
+        )
     file.write_text(text)
     return load_dags()
 
@@ -53,8 +57,14 @@ def test_a_dag_says_what_it_is_and_whose(pipelines):
 def test_a_run_is_probed_then_run_then_judged(pipelines):
     write_pipeline(pipelines, "visits")
     dags = bag().dags
-    assert [(t.task_id, t.downstream_task_ids) for t in dags["visits"].topological_sort()] == [("probe", {"run"}), ("run", {"gate"}), ("gate", set())]
-    assert [(t.task_id, t.downstream_task_ids) for t in dags["visits_backfill"].topological_sort()] == [("run", {"gate"}), ("gate", set())]
+    assert [(t.task_id, t.downstream_task_ids) for t in dags["visits"].topological_sort()] == [
+        ("probe", {"run"}),
+        ("run", {"gate"}),
+        ("gate", set()),
+    ]
+    assert [
+        (t.task_id, t.downstream_task_ids) for t in dags["visits_backfill"].topological_sort()
+    ] == [("run", {"gate"}), ("gate", set())]
 
 
 def test_the_schedule_and_the_backfill_take_turns_at_the_checkpoint(pipelines):
@@ -65,7 +75,9 @@ def test_the_schedule_and_the_backfill_take_turns_at_the_checkpoint(pipelines):
         assert (run.pool, run.pool_slots, run.max_active_tis_per_dag) == ("sluice_visits", 1, 1)
         assert dag.max_active_runs == 1
         assert dag.catchup is False
-    assert {t.pool for dag in dags.values() for t in dag.tasks if t.task_id != "run"} == {"default_pool"}
+    assert {t.pool for dag in dags.values() for t in dag.tasks if t.task_id != "run"} == {
+        "default_pool"
+    }
 
 
 def test_every_task_has_a_timeout_and_spark_gets_its_budget(pipelines):
@@ -78,7 +90,11 @@ def test_every_task_has_a_timeout_and_spark_gets_its_budget(pipelines):
 def test_the_gate_and_only_the_gate_names_the_assets(pipelines):
     write_pipeline(pipelines, "visits")
     for dag in bag().dags.values():
-        assert {task.task_id: [asset.name for asset in task.outlets] for task in dag.tasks if task.outlets} == {"gate": ["sluice.visits.visits"]}
+        assert {
+            task.task_id: [asset.name for asset in task.outlets]
+            for task in dag.tasks
+            if task.outlets
+        } == {"gate": ["sluice.visits.visits"]}
 
 
 def test_retries_come_from_the_pipeline(pipelines):
@@ -86,30 +102,58 @@ def test_retries_come_from_the_pipeline(pipelines):
     assert dags["visits"].get_task("run").retries == 2
 
 
-@pytest.mark.parametrize(("schedule", "kind", "summary"), [
-    ("'0 6 * * *'", "CronDataIntervalTimetable", "0 6 * * *"),
-    ("'@hourly'", "CronDataIntervalTimetable", "0 * * * *"),
-    ("30 minutes", "DeltaDataIntervalTimetable", "0:30:00"),
-])
+@pytest.mark.parametrize(
+    ("schedule", "kind", "summary"),
+    [
+        ("'0 6 * * *'", "CronDataIntervalTimetable", "0 6 * * *"),
+        ("'@hourly'", "CronDataIntervalTimetable", "0 * * * *"),
+        ("30 minutes", "DeltaDataIntervalTimetable", "0:30:00"),
+    ],
+)
 def test_a_schedule_gives_runs_with_an_interval(pipelines, schedule, kind, summary):
     dags, errors = load(pipelines, "visits", schedule=schedule)
     assert errors == []
     assert type(dags["visits"].timetable).__name__ == kind
     serialized = DagSerialization.from_dict(DagSerialization.to_dict(dags["visits"]))
     assert serialized.timetable.summary == summary
-    info = next(iter(serialized.iter_dagrun_infos_between(datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 4, tzinfo=UTC))))
+    info = next(
+        iter(
+            serialized.iter_dagrun_infos_between(
+                datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 4, tzinfo=UTC)
+            )
+        )
+    )
     assert info.data_interval.start < info.data_interval.end
 
 
-@pytest.mark.parametrize(("schedule", "length"), [("'0 6 * * *'", timedelta(days=1)), ("6 hours", timedelta(hours=6)), ("null", timedelta(days=1)),
-                                                  ("'@once'", timedelta(days=1))])
+@pytest.mark.parametrize(
+    ("schedule", "length"),
+    [
+        ("'0 6 * * *'", timedelta(days=1)),
+        ("6 hours", timedelta(hours=6)),
+        ("null", timedelta(days=1)),
+        ("'@once'", timedelta(days=1)),
+    ],
+)
 def test_a_backfill_dag_has_intervals_and_never_starts_by_itself(pipelines, schedule, length):
     dags, _ = load(pipelines, "visits", schedule=schedule)
     dag = DagSerialization.from_dict(DagSerialization.to_dict(dags["visits_backfill"]))
-    infos = list(dag.iter_dagrun_infos_between(datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 4, tzinfo=UTC)))
-    assert {(info.data_interval.end - info.data_interval.start).total_seconds() for info in infos} == {length.total_seconds()}
+    infos = list(
+        dag.iter_dagrun_infos_between(
+            datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 4, tzinfo=UTC)
+        )
+    )
+    assert {
+        (info.data_interval.end - info.data_interval.start).total_seconds() for info in infos
+    } == {length.total_seconds()}
     assert dag.timetable.periodic
-    assert dag.timetable.next_dagrun_info(last_automated_data_interval=None, restriction=TimeRestriction(dag.start_date, None, catchup=False)) is None
+    assert (
+        dag.timetable.next_dagrun_info(
+            last_automated_data_interval=None,
+            restriction=TimeRestriction(dag.start_date, None, catchup=False),
+        )
+        is None
+    )
     assert sorted(dag.allowed_run_types) == ["backfill", "manual"]
 
 
@@ -122,19 +166,25 @@ def test_a_scheduled_dag_refuses_backfills(pipelines):
 
 def test_a_dag_survives_serialisation_and_is_the_same_every_time(pipelines):
     write_pipeline(pipelines, "visits")
-    first, second = ({name: DagSerialization.to_dict(dag) for name, dag in bag().dags.items()} for _ in range(2))
+    first, second = (
+        {name: DagSerialization.to_dict(dag) for name, dag in bag().dags.items()} for _ in range(2)
+    )
     assert json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
     for data in first.values():
         back = DagSerialization.from_dict(data)
         assert {task.task_id for task in back.tasks} >= {"run", "gate"}
-        assert str(pipelines) not in json.dumps(data["dag"]["tasks"]), "a path of this machine in a task makes a new DAG version on the next"
+        assert str(pipelines) not in json.dumps(data["dag"]["tasks"]), (
+            "a path of this machine in a task makes a new DAG version on the next"
+        )
 
 
 def test_dag_files_hold_nothing_that_varies_from_parse_to_parse():
     from airflow.utils.dag_version_inflation_checker import check_dag_file_stability
 
     files = [*(PROJECT / "dags").glob("*.py"), PROJECT / "include/sluice/orchestration/dag.py"]
-    assert {file.name: check_dag_file_stability(file).warnings for file in files} == {file.name: {} for file in files}
+    assert {file.name: check_dag_file_stability(file).warnings for file in files} == {
+        file.name: {} for file in files
+    }
 
 
 def test_a_broken_pipeline_hides_no_other_and_is_an_import_error_that_names_the_field(pipelines):
@@ -144,7 +194,7 @@ def test_a_broken_pipeline_hides_no_other_and_is_an_import_error_that_names_the_
     file.write_text(file.read_text().replace("2 days", "2 parsecs"))
     found = bag()
     assert set(found.dags) == {"visits", "visits_backfill"}
-    (path, error), = found.import_errors.items()
+    ((path, error),) = found.import_errors.items()
     assert path.endswith("broken_pipelines.py")
     assert "clicks.yaml" in error
     assert "steps.0.dedup.within" in error
@@ -175,7 +225,9 @@ def test_a_task_process_builds_only_its_own_pipeline(pipelines, monkeypatch):
     assert "clicks" in load_dags(only="clicks")[0]
 
 
-def test_fifty_pipelines_parse_within_a_second_without_spark_or_great_expectations(pipelines, run_python):
+def test_fifty_pipelines_parse_within_a_second_without_spark_or_great_expectations(
+    pipelines, run_python
+):
     for number in range(50):
         write_pipeline(pipelines, f"p{number:02}")
     shown = run_python("""
@@ -188,4 +240,6 @@ print(json.dumps([sum(type(v).__name__ == "DAG" for v in dags.values()), seconds
     count, seconds, imported = json.loads(shown)
     assert count == 100
     assert imported == []
-    assert seconds < 2, f"{seconds} s of CPU: far beyond the second it should take on an idle machine"
+    assert seconds < 2, (
+        f"{seconds} s of CPU: far beyond the second it should take on an idle machine"
+    )

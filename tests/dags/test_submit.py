@@ -14,8 +14,9 @@ from sluice.orchestration.dag import load_dags
 from sluice.orchestration.submit import choose_window
 from sluice.report.model import RunReport
 from sluice.report.store import write_report
-from sluice.spec import PROJECT, Paths, Window
-from sluice.streaming import settings
+from sluice.spark import settings
+from sluice.spec import Window
+from sluice.storage import PROJECT, Paths
 
 from tests.airflow_service import FIRST_DAY, land_visits, write_pipeline
 
@@ -47,7 +48,9 @@ def submit(pipelines, monkeypatch):
         script.write_text(SCRIPT.format(python=sys.executable, noted=str(noted), code=code))
         script.chmod(0o755)
         try:
-            load_dags()[0][dag_id].get_task("run").execute({"run_id": "manual__1", "ti": TaskInstance()} | context)
+            load_dags()[0][dag_id].get_task("run").execute(
+                {"run_id": "manual__1", "ti": TaskInstance()} | context
+            )
         finally:
             run.given = json.loads(noted.read_text()) if noted.exists() else None
         return run.given
@@ -91,7 +94,15 @@ def test_any_other_failure_is_not_tried_again(submit, code):
 
 def test_a_failure_says_what_the_report_says(submit, pipelines):
     now = datetime.now(UTC) + timedelta(minutes=1)
-    report = RunReport(pipeline="visits", run_id="manual__1", started=now, ended=now, status="failed", exit_code=6, error="the schema changed")
+    report = RunReport(
+        pipeline="visits",
+        run_id="manual__1",
+        started=now,
+        ended=now,
+        status="failed",
+        exit_code=6,
+        error="the schema changed",
+    )
     write_report(report, Paths.under(None, "visits").reports())
     with pytest.raises(AirflowFailException, match="the schema changed"):
         submit(ExitCode.TERMINAL)
@@ -99,7 +110,15 @@ def test_a_failure_says_what_the_report_says(submit, pipelines):
 
 def test_a_report_of_an_earlier_try_is_not_quoted(submit):
     then = datetime.now(UTC) - timedelta(hours=1)
-    report = RunReport(pipeline="visits", run_id="manual__1", started=then, ended=then, status="failed", exit_code=5, error="an old story")
+    report = RunReport(
+        pipeline="visits",
+        run_id="manual__1",
+        started=then,
+        ended=then,
+        status="failed",
+        exit_code=5,
+        error="an old story",
+    )
     write_report(report, Paths.under(None, "visits").reports())
     with pytest.raises(AirflowFailException, match="the driver says hello"):
         submit(ExitCode.TERMINAL)
@@ -131,8 +150,17 @@ def test_the_job_runs_where_the_connection_says_and_with_our_python(submit, pipe
     assert given["PYSPARK_PYTHON"] == sys.executable
     assert str(PROJECT / "jobs" / "run_pipeline.py") in arguments
     asked = request_of(given)
-    assert [pid for pid, _ in asked.pop("parents")] == [os.getpid(), os.getppid()]  # the driver stops when either is gone
-    assert asked == {"pipeline": str(pipelines / "pipelines" / "visits.yaml"), "run_id": "manual__1", "write": "merge", "master": "local[3]", "backlog_bytes": 1234}
+    assert [pid for pid, _ in asked.pop("parents")] == [
+        os.getpid(),
+        os.getppid(),
+    ]  # the driver stops when either is gone
+    assert asked == {
+        "pipeline": str(pipelines / "pipelines" / "visits.yaml"),
+        "run_id": "manual__1",
+        "write": "merge",
+        "master": "local[3]",
+        "backlog_bytes": 1234,
+    }
 
 
 def test_the_settings_fit_the_backlog_the_probe_saw(submit, monkeypatch):
@@ -145,24 +173,49 @@ def test_the_settings_fit_the_backlog_the_probe_saw(submit, monkeypatch):
 
 def test_a_backfill_asks_for_its_interval_and_measures_it(submit, pipelines):
     land_visits(pipelines / "landing" / "visits", 1, range(10))
-    interval = {"data_interval_start": FIRST_DAY + timedelta(days=1), "data_interval_end": FIRST_DAY + timedelta(days=2)}
+    interval = {
+        "data_interval_start": FIRST_DAY + timedelta(days=1),
+        "data_interval_end": FIRST_DAY + timedelta(days=2),
+    }
 
     class DagRun:
         run_type = "backfill"
 
-    asked = request_of(submit(0, "visits_backfill", dag_run=DagRun(), params={"from": None, "to": None, "write": "replace"}, **interval))
+    asked = request_of(
+        submit(
+            0,
+            "visits_backfill",
+            dag_run=DagRun(),
+            params={"from": None, "to": None, "write": "replace"},
+            **interval,
+        )
+    )
     assert asked["window"] == {"start": "2026-01-02T00:00:00Z", "end": "2026-01-03T00:00:00Z"}
     assert asked["write"] == "replace"
-    assert asked["backlog_bytes"] == (pipelines / "landing" / "visits" / "2026-01-02.json").stat().st_size
+    assert (
+        asked["backlog_bytes"]
+        == (pipelines / "landing" / "visits" / "2026-01-02.json").stat().st_size
+    )
 
 
 def test_a_backfill_by_hand_takes_its_range_from_the_parameters():
-    window = choose_window("manual", (None, None), {"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00+02:00"})
-    assert window == Window(start=datetime(2026, 1, 1, tzinfo=UTC), end=datetime(2026, 1, 2, 22, tzinfo=UTC))
+    window = choose_window(
+        "manual", (None, None), {"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00+02:00"}
+    )
+    assert window == Window(
+        start=datetime(2026, 1, 1, tzinfo=UTC), end=datetime(2026, 1, 2, 22, tzinfo=UTC)
+    )
 
 
-@pytest.mark.parametrize(("run_type", "params"), [("manual", {}), ("manual", {"from": "2026-01-01T00:00:00Z"}), ("backfill", {"to": "2026-01-01T00:00:00Z"}),
-                                                  ("manual", {"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"})])
+@pytest.mark.parametrize(
+    ("run_type", "params"),
+    [
+        ("manual", {}),
+        ("manual", {"from": "2026-01-01T00:00:00Z"}),
+        ("backfill", {"to": "2026-01-01T00:00:00Z"}),
+        ("manual", {"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}),
+    ],
+)
 def test_half_a_range_or_an_empty_one_is_refused_with_what_to_write(run_type, params):
     with pytest.raises(ValueError, match="--from-date|write `from` and `to`|is not before"):
         choose_window(run_type, (FIRST_DAY, FIRST_DAY + timedelta(days=1)), params)
@@ -172,11 +225,15 @@ def test_killing_the_task_ends_the_driver(submit, pipelines, monkeypatch):
     """A pipe the driver holds open is what tells that it ran, and that it ended."""
     reader, writer = os.pipe()
     script = pipelines / "spark-submit"
-    script.write_text(f"#!{sys.executable}\nimport os, time\nos.write({writer}, b'up')\ntime.sleep(600)\n")
+    script.write_text(
+        f"#!{sys.executable}\nimport os, time\nos.write({writer}, b'up')\ntime.sleep(600)\n"
+    )
     script.chmod(0o755)
     operator = load_dags()[0]["visits"].get_task("run")
     popen = subprocess.Popen
-    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: popen(*a, **k | {"pass_fds": (writer,)}))
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda *a, **k: popen(*a, **k | {"pass_fds": (writer,)})
+    )
     ended = []
 
     def execute():

@@ -10,7 +10,7 @@ from sluice.orchestration import tasks
 from sluice.orchestration.tasks import describe_saving, judge_report, probe, probe_backlog
 from sluice.report.model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
 from sluice.report.store import write_report
-from sluice.spec import Paths, aws_client
+from sluice.storage import Paths, aws_client
 
 from tests.airflow_service import land_visits, write_pipeline
 
@@ -36,16 +36,40 @@ class OutletEvents(dict):
 
 def rule(**changes) -> RuleResult:
     """A row-level rule that failed for one of ten rows."""
-    found = {"name": "amount_not_negative", "type": "expect_column_values_to_be_between", "level": "row", "on_fail": "stop", "outcome": Outcome.FAILED,
-             "evaluated": 10, "unexpected": 1}
+    found = {
+        "name": "amount_not_negative",
+        "type": "expect_column_values_to_be_between",
+        "level": "row",
+        "on_fail": "stop",
+        "outcome": Outcome.FAILED,
+        "evaluated": 10,
+        "unexpected": 1,
+    }
     return RuleResult(**found | changes)
 
 
 def store(counts=GOOD, rules=(), status="done", **changes) -> RunReport:
     """Write the report of run `r1` of the pipeline `visits`."""
     now = datetime.now(UTC)
-    step = StepReport(name="visits", target="t", quarantine="q", counts=counts, batches=[BatchReport(batch_id=0, counts=counts)], rules=list(rules))
-    report = RunReport(pipeline="visits", run_id="r1", started=now, ended=now, status=status, steps=[step], seconds_up=20, core_seconds=30, **changes)
+    step = StepReport(
+        name="visits",
+        target="t",
+        quarantine="q",
+        counts=counts,
+        batches=[BatchReport(batch_id=0, counts=counts)],
+        rules=list(rules),
+    )
+    report = RunReport(
+        pipeline="visits",
+        run_id="r1",
+        started=now,
+        ended=now,
+        status=status,
+        steps=[step],
+        seconds_up=20,
+        core_seconds=30,
+        **changes,
+    )
     write_report(report, Paths.under(None, "visits").reports())
     return report
 
@@ -62,7 +86,10 @@ def test_the_probe_lets_spark_start_when_files_wait(pipelines):
     ti = TaskInstance()
     assert probe_backlog("visits.yaml", ti) is True
     assert ti.pushed["backlog"]["files"] == 1
-    assert ti.pushed["backlog"]["bytes"] == (pipelines / "landing" / "visits" / "2026-01-01.json").stat().st_size
+    assert (
+        ti.pushed["backlog"]["bytes"]
+        == (pipelines / "landing" / "visits" / "2026-01-01.json").stat().st_size
+    )
 
 
 def test_the_probe_skips_when_nothing_waits_and_says_what_that_saved(pipelines, caplog):
@@ -97,7 +124,9 @@ def test_a_landing_folder_that_does_not_exist_fails_the_probe_without_a_retry(pi
         probe_backlog("visits.yaml", TaskInstance())
 
 
-def test_a_listing_that_found_nothing_is_noted_so_that_the_next_probe_asks_the_queue_alone(pipelines, s3):
+def test_a_listing_that_found_nothing_is_noted_so_that_the_next_probe_asks_the_queue_alone(
+    pipelines, s3
+):
     bucket = s3.create_bucket("notified-visits")
     queue = s3.create_queue(bucket)
     aws_client("sqs").purge_queue(QueueUrl=queue)  # S3's test of the configuration
@@ -136,12 +165,21 @@ def test_a_failed_warning_lets_downstream_run(pipelines):
     assert extras
 
 
-@pytest.mark.parametrize(("report", "named"), [
-    ({"rules": [rule()], "status": "stopped by a rule"}, "`amount_not_negative` failed .1 of 10 rows."),
-    ({"rules": [rule(on_fail="warn", outcome=Outcome.ERROR, message="no such column")]}, "`amount_not_negative` could not be evaluated .no such column."),
-    ({"counts": GOOD.model_copy(update={"written": 8})}, "does not balance"),
-    ({"status": "failed", "error": "the checkpoint is damaged"}, "the checkpoint is damaged"),
-])
+@pytest.mark.parametrize(
+    ("report", "named"),
+    [
+        (
+            {"rules": [rule()], "status": "stopped by a rule"},
+            "`amount_not_negative` failed .1 of 10 rows.",
+        ),
+        (
+            {"rules": [rule(on_fail="warn", outcome=Outcome.ERROR, message="no such column")]},
+            "`amount_not_negative` could not be evaluated .no such column.",
+        ),
+        ({"counts": GOOD.model_copy(update={"written": 8})}, "does not balance"),
+        ({"status": "failed", "error": "the checkpoint is damaged"}, "the checkpoint is damaged"),
+    ],
+)
 def test_the_gate_blocks_and_names_the_reason(pipelines, report, named):
     store(**report)
     with pytest.raises(AirflowFailException, match=named):
@@ -158,7 +196,9 @@ def test_a_missing_report_fails_the_gate_and_says_what_to_set(pipelines):
         judge()
 
 
-def test_pools_are_made_once_with_one_slot_and_a_broken_pipeline_gets_none(pipelines, metadata_database):
+def test_pools_are_made_once_with_one_slot_and_a_broken_pipeline_gets_none(
+    pipelines, metadata_database
+):
     from airflow.models.pool import Pool
     from airflow.utils.session import create_session
     from sluice.orchestration.pools import create_pools
@@ -167,5 +207,6 @@ def test_pools_are_made_once_with_one_slot_and_a_broken_pipeline_gets_none(pipel
     (pipelines / "pipelines" / "broken.yaml").write_text("name: broken\n")
     assert create_pools() == create_pools() == ["sluice_visits"]
     with create_session() as session:
-        assert [(p.pool, p.slots) for p in session.query(Pool).filter(Pool.pool.like("sluice_%"))] == [("sluice_visits", 1)]
-
+        assert [
+            (p.pool, p.slots) for p in session.query(Pool).filter(Pool.pool.like("sluice_%"))
+        ] == [("sluice_visits", 1)]

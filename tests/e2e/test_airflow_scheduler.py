@@ -28,7 +28,11 @@ def read_rows(table: str) -> Counter:
 
 def digest(folder: str) -> dict[str, str]:
     """SHA-256 of every file below a folder."""
-    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(Path(folder).rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(Path(folder).rglob("*"))
+        if p.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,11 @@ def visits(airflow_service: AirflowService) -> AirflowService:
 
 
 def test_new_files_are_run_judged_and_announced(visits):
-    assert visits.client.task_states("visits", "first") == {"probe": "success", "run": "success", "gate": "success"}
+    assert visits.client.task_states("visits", "first") == {
+        "probe": "success",
+        "run": "success",
+        "gate": "success",
+    }
     report = read_report(visits.paths("visits").reports(), "first")
     assert report.counts.line == "20 read = 18 written + 2 quarantined + 0 duplicate + 0 late"
     assert sum(read_rows(visits.paths("visits").table("visits")).values()) == 18
@@ -58,19 +66,34 @@ def test_a_pipeline_added_while_airflow_runs_gets_its_pool(visits):
 
 def test_when_nothing_is_new_spark_does_not_start(visits):
     assert visits.run("visits", "idle") == "success"
-    assert visits.client.task_states("visits", "idle") == {"probe": "success", "run": "skipped", "gate": "skipped"}
+    assert visits.client.task_states("visits", "idle") == {
+        "probe": "success",
+        "run": "skipped",
+        "gate": "skipped",
+    }
     assert [report.run_id for report in list_reports(visits.paths("visits").reports())] == ["first"]
-    assert "No Spark was started: that saved about" in visits.client.task_log("visits", "idle", "probe")
+    assert "No Spark was started: that saved about" in visits.client.task_log(
+        "visits", "idle", "probe"
+    )
     assert visits.client.call("GET", "/assets/events?source_dag_id=visits")["total_entries"] == 1
 
 
 def test_a_stop_rule_fails_the_gate_by_name_and_nothing_is_written_or_announced(airflow_service):
     land_visits(airflow_service.add_pipeline("strict", on_fail="stop"), 0, range(5), seconds=-1)
     assert airflow_service.run("strict", "first") == "failed"
-    assert airflow_service.client.task_states("strict", "first") == {"probe": "success", "run": "success", "gate": "failed"}
-    assert "`seconds_not_negative` failed" in airflow_service.client.task_log("strict", "first", "gate")
+    assert airflow_service.client.task_states("strict", "first") == {
+        "probe": "success",
+        "run": "success",
+        "gate": "failed",
+    }
+    assert "`seconds_not_negative` failed" in airflow_service.client.task_log(
+        "strict", "first", "gate"
+    )
     assert read_rows(airflow_service.paths("strict").table("visits")) == Counter()
-    assert airflow_service.client.call("GET", "/assets/events?source_dag_id=strict")["total_entries"] == 0
+    assert (
+        airflow_service.client.call("GET", "/assets/events?source_dag_id=strict")["total_entries"]
+        == 0
+    )
 
 
 def test_airflow_has_no_import_error(visits):
@@ -85,7 +108,9 @@ def test_a_repeated_backfill_closes_a_gap_and_leaves_the_schedule_alone(airflow_
         land_visits(whole, day, range(day * 10, day * 10 + 10))
     for day in (0, 3):
         land_visits(landing, day, range(day * 10, day * 10 + 10))
-    assert airflow_service.run("whole", "first") == airflow_service.run("gapped", "first") == "success"
+    assert (
+        airflow_service.run("whole", "first") == airflow_service.run("gapped", "first") == "success"
+    )
     for day in (1, 2):
         land_visits(landing, day, range(day * 10, day * 10 + 10))
     checkpoint = airflow_service.paths("gapped").checkpoint("visits")
@@ -94,15 +119,36 @@ def test_a_repeated_backfill_closes_a_gap_and_leaves_the_schedule_alone(airflow_
 
     for behavior, last in (("none", "2026-01-03"), ("completed", "2026-01-02")):
         run_backfill(airflow_service, "gapped_backfill", "2026-01-02", last, behavior, runs=2)
-        assert read_rows(airflow_service.paths("gapped").table("visits")) == read_rows(airflow_service.paths("whole").table("visits"))
+        assert read_rows(airflow_service.paths("gapped").table("visits")) == read_rows(
+            airflow_service.paths("whole").table("visits")
+        )
         assert digest(checkpoint) == before
 
 
-def run_backfill(service: AirflowService, dag_id: str, start: str, end: str, behavior: str, runs: int) -> None:
+def run_backfill(
+    service: AirflowService, dag_id: str, start: str, end: str, behavior: str, runs: int
+) -> None:
     """Backfill a range with Airflow's own command and wait until every run succeeded and Airflow holds the backfill for finished."""
-    service.airflow("backfill", "create", "--dag-id", dag_id, "--from-date", start, "--to-date", end, "--max-active-runs", "1",
-                    "--reprocess-behavior", behavior)
+    service.airflow(
+        "backfill",
+        "create",
+        "--dag-id",
+        dag_id,
+        "--from-date",
+        start,
+        "--to-date",
+        end,
+        "--max-active-runs",
+        "1",
+        "--reprocess-behavior",
+        behavior,
+    )
     found = service.client.call("GET", f"/dags/{dag_id}/dagRuns")["dag_runs"]
     assert len(found) == runs
     assert {service.client.wait(dag_id, run["dag_run_id"]) for run in found} == {"success"}
-    service.wait_until(lambda: all(b["completed_at"] for b in service.client.call("GET", f"/backfills?dag_id={dag_id}")["backfills"]))
+    service.wait_until(
+        lambda: all(
+            b["completed_at"]
+            for b in service.client.call("GET", f"/backfills?dag_id={dag_id}")["backfills"]
+        )
+    )

@@ -55,7 +55,9 @@ def await_driver(service: AirflowService, run_id: str) -> tuple[psutil.Process, 
 
 
 @pytest.mark.timeout(86400)
-def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_or_doubled(airflow_service):
+def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_or_doubled(
+    airflow_service,
+):
     rng, landing, moments = random.Random(SEED), airflow_service.add_pipeline("orphaned"), []
     for number in range(KILLS):
         land_day(landing, number)
@@ -72,9 +74,26 @@ def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_
     assert airflow_service.run("orphaned", "last") == "success"
     reports = list_reports(airflow_service.paths("orphaned").reports())
     counts = sum((report.counts for report in reports), Counts())
-    print(f"\n{KILLS} supervisors killed, seed {SEED}, after {[round(moment, 1) for moment in moments]} s: {counts.line}")
+    print(
+        f"\n{KILLS} supervisors killed, seed {SEED}, after {[round(moment, 1) for moment in moments]} s: {counts.line}"
+    )
     assert all(report.counts.balanced for report in reports)
     rows = (KILLS + 1) * VISITS
-    assert counts == Counts(read=rows + KILLS * VISITS, parsed=rows + KILLS * VISITS, entered=rows + KILLS * VISITS, written=rows, duplicate=KILLS * VISITS)
-    landed = [json.loads(line) for file in landing.glob("*.json") for line in file.read_text().splitlines()]
-    assert read_rows(airflow_service.paths("orphaned").table("visits")) == Counter({(v["id"], datetime.fromisoformat(v["at"]).replace(tzinfo=None), v["page"], v["seconds"]) for v in landed})
+    assert counts == Counts(
+        read=rows + KILLS * VISITS,
+        parsed=rows + KILLS * VISITS,
+        entered=rows + KILLS * VISITS,
+        written=rows,
+        duplicate=KILLS * VISITS,
+    )
+    landed = [
+        json.loads(line)
+        for file in landing.glob("*.json")
+        for line in file.read_text().splitlines()
+    ]
+    assert read_rows(airflow_service.paths("orphaned").table("visits")) == Counter(
+        {
+            (v["id"], datetime.fromisoformat(v["at"]).replace(tzinfo=None), v["page"], v["seconds"])
+            for v in landed
+        }
+    )

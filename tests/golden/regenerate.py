@@ -13,7 +13,10 @@ GOLDEN = Path(__file__).parent
 
 def schema_text() -> str:
     """The JSON schema of RunReport as the golden file holds it."""
-    return json.dumps(RunReport.model_json_schema(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(RunReport.model_json_schema(), indent=1, sort_keys=True, ensure_ascii=False)
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false"}
-COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +43,9 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("sluice-tests")
     for key, value in {
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, [*jar_paths("core"), *fetch_jars("avro", "kafka", "jdbc"), *class_path])),
+        "spark.driver.extraClassPath": os.pathsep.join(
+            map(str, [*jar_paths("core"), *fetch_jars("avro", "kafka", "jdbc"), *class_path])
+        ),
         "spark.driver.memory": "3g",
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",  # C1 alone pays for a run of a minute; this JVM lives for many
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

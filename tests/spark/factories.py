@@ -12,7 +12,8 @@ from sluice.backlog import StepBacklog, measure_pipeline
 from sluice.errors import ExitCode
 from sluice.report import RunReport
 from sluice.runner import run_pipeline
-from sluice.spec import Paths, RunRequest, load_pipeline
+from sluice.spec import RunRequest, load_pipeline
+from sluice.storage import Paths
 
 
 @dataclass
@@ -56,19 +57,32 @@ class Project:
         folder = {"path": str(self.landing)} if self.source.get("kind", "files") == "files" else {}
         source = {**folder, **self.source}
         file = self.folder / "p.yaml"
-        file.write_text(yaml.safe_dump({"name": "p", "steps": [{"name": "s", "source": source, **self.step}], **self.pipeline}, sort_keys=False))
+        file.write_text(
+            yaml.safe_dump(
+                {
+                    "name": "p",
+                    "steps": [{"name": "s", "source": source, **self.step}],
+                    **self.pipeline,
+                },
+                sort_keys=False,
+            )
+        )
         return file
 
     def run(self, **request: object) -> RunReport:
         """Run once. Every report must balance, whatever happened."""
-        report = run_pipeline(RunRequest(pipeline=str(self.write()), root=str(self.folder / "root"), **request))
+        report = run_pipeline(
+            RunRequest(pipeline=str(self.write()), root=str(self.folder / "root"), **request)
+        )
         report.check()
         self.reports.append(report)
         return report
 
     def rows(self, *columns: str, source: str | None = None) -> Counter:
         """The target as a multiset of tuples; of one file's rows when `source` names it."""
-        return Counter(tuple(row) for row in _of_file(self._table(self.paths.table("s")), source, *columns))
+        return Counter(
+            tuple(row) for row in _of_file(self._table(self.paths.table("s")), source, *columns)
+        )
 
     def quarantine(self, source: str | None = None) -> list[Row]:
         """The quarantined rows; of one file when `source` names it."""
@@ -94,7 +108,9 @@ def details(project: Project, source: str | None = None) -> dict[str, str]:
     return {row.row: row.detail for row in rows}
 
 
-def assert_next_run_works(project: Project, name: str, content: str, row: tuple, *columns: str) -> None:
+def assert_next_run_works(
+    project: Project, name: str, content: str, row: tuple, *columns: str
+) -> None:
     project.land(name, content)
     report = project.run()
     assert (report.status, report.exit_code, report.error) == ("done", ExitCode.DONE, None)

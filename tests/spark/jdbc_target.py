@@ -4,9 +4,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from sluice.sinks.delivery import Delivery
+from sluice.sinks.jdbc.sink import deliver, prepare
 from sluice.spec import JdbcSink
-from sluice.streaming.sinks.delivery import Delivery
-from sluice.streaming.sinks.jdbc import deliver, prepare
 
 
 class Target:
@@ -14,14 +14,33 @@ class Target:
 
     def __init__(self, spark, postgres, table: str, **sink) -> None:
         self.spark, self.postgres, self.table = spark, postgres, table
-        given = {"url": postgres.jdbc_url, "user": postgres.user, "password": postgres.password} if "connection" not in sink else {}
+        given = (
+            {"url": postgres.jdbc_url, "user": postgres.user, "password": postgres.password}
+            if "connection" not in sink
+            else {}
+        )
         self.sink = JdbcSink(**{"kind": "jdbc", "table": table, **given, **sink})
 
     def prepare(self, rows) -> None:
-        prepare(self.spark, self.sink, rows.schema, [name for name in rows.columns if not name.startswith("_")])
+        prepare(
+            self.spark,
+            self.sink,
+            rows.schema,
+            [name for name in rows.columns if not name.startswith("_")],
+        )
 
     def deliver(self, rows, batch: int = 0, key: str = "sluice/shop/orders/g1") -> int:
-        return deliver(rows, self.sink, Delivery(key, batch, [name for name in rows.columns if not name.startswith("_")], Path("."), "/nowhere"))
+        return deliver(
+            rows,
+            self.sink,
+            Delivery(
+                key,
+                batch,
+                [name for name in rows.columns if not name.startswith("_")],
+                Path("."),
+                "/nowhere",
+            ),
+        )
 
     def write(self, rows, batch: int = 0) -> int:
         self.prepare(rows)
@@ -39,13 +58,20 @@ class Target:
         return Counter(self.ask(f"SELECT {columns} FROM {self.table}"))
 
     def staging(self) -> list[str]:
-        return [name for [name] in self.ask("SELECT tablename FROM pg_tables WHERE tablename LIKE 'sluice_stage%'")]
+        return [
+            name
+            for [name] in self.ask(
+                "SELECT tablename FROM pg_tables WHERE tablename LIKE 'sluice_stage%'"
+            )
+        ]
 
     def wait_until_blocked(self) -> int:
         """The server process of a delivery that waits for a lock."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            found = self.ask("SELECT pid FROM pg_stat_activity WHERE application_name = 'sluice' AND wait_event_type = 'Lock'")
+            found = self.ask(
+                "SELECT pid FROM pg_stat_activity WHERE application_name = 'sluice' AND wait_event_type = 'Lock'"
+            )
             if found:
                 return found[0][0]
             time.sleep(0.02)

@@ -26,7 +26,9 @@ class S3Runs:
 
     def run(self, spec: Path, root: str) -> RunReport:
         """Run a pipeline once; its report must balance."""
-        self._process.stdin.write(RunRequest(pipeline=str(spec), root=root).model_dump_json() + "\n")
+        self._process.stdin.write(
+            RunRequest(pipeline=str(spec), root=root).model_dump_json() + "\n"
+        )
         self._process.stdin.flush()
         line = next(line for line in self._process.stdout if line.startswith(_MARK))
         report = RunReport.model_validate_json(line.removeprefix(_MARK))
@@ -38,7 +40,13 @@ class S3Runs:
 def start_runs(spec: Path, log: Path) -> Iterator[S3Runs]:
     """Start the process; it ends with the block."""
     with log.open("wb") as errors:
-        process = subprocess.Popen([sys.executable, "-m", "tests.spark.s3_runs", str(spec)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.s3_runs", str(spec)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
     try:
         yield S3Runs(process)
     finally:
@@ -49,8 +57,8 @@ def start_runs(spec: Path, log: Path) -> Iterator[S3Runs]:
 
 def _serve(spec: str) -> None:
     from sluice.runner import run_pipeline
-    from sluice.streaming.session import open_session
-    from sluice.streaming.settings import spark_settings
+    from sluice.spark.session import open_session
+    from sluice.spark.settings import spark_settings
 
     settings = spark_settings(load_pipeline(spec), 0, root="/tmp")  # noqa: S108 (a name that is no bucket's; nothing is written there)
     with open_session(settings | INTERPRETED) as spark:

@@ -10,26 +10,59 @@ from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
 
 RULES = [
-    {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "order_id"}, "on_fail": "warn"},
-    {"type": "expect_column_values_to_be_between", "kwargs": {"column": "amount", "min_value": 0}, "on_fail": "quarantine", "name": "amount_not_negative"},
+    {
+        "type": "expect_column_values_to_not_be_null",
+        "kwargs": {"column": "order_id"},
+        "on_fail": "warn",
+    },
+    {
+        "type": "expect_column_values_to_be_between",
+        "kwargs": {"column": "amount", "min_value": 0},
+        "on_fail": "quarantine",
+        "name": "amount_not_negative",
+    },
 ]
 
 
 def order(number: int, day: int = 1, amount: float = 1.0, **more: object) -> dict:
     """One order; `day` counts days of January 2026."""
-    return {"order_id": f"o{number}", "amount": amount, "at": f"2026-01-{day:02d}T{number % 24:02d}:00:00Z", **more}
+    return {
+        "order_id": f"o{number}",
+        "amount": amount,
+        "at": f"2026-01-{day:02d}T{number % 24:02d}:00:00Z",
+        **more,
+    }
 
 
 class Shop:
     """A pipeline `orders` with its landing folder and root below one folder."""
 
-    def __init__(self, folder: Path, *, dedup: dict | None = None, rules: list[dict] | None = None, source: dict | None = None, **step: object) -> None:
-        self.folder, self.landing, self.root, self.landed = folder, folder / "landing", folder / "root", 0
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        dedup: dict | None = None,
+        rules: list[dict] | None = None,
+        source: dict | None = None,
+        **step: object,
+    ) -> None:
+        self.folder, self.landing, self.root, self.landed = (
+            folder,
+            folder / "landing",
+            folder / "root",
+            0,
+        )
         self.landing.mkdir(parents=True)
         fields = {"order_id": "string", "amount": "double", "at": "timestamp"}
         self.step = {
             "name": "paid",
-            "source": {"kind": "files", "path": str(self.landing), "format": "json", "schema": fields, **(source or {})},
+            "source": {
+                "kind": "files",
+                "path": str(self.landing),
+                "format": "json",
+                "schema": fields,
+                **(source or {}),
+            },
             "event_time": {"column": "at"},
             "dedup": {"keys": ["order_id"], "within": "2 days", **(dedup or {})},
             "rules": RULES if rules is None else rules,
@@ -40,25 +73,51 @@ class Shop:
 
     def write(self, **pipeline: object) -> None:
         """Write the YAML (again)."""
-        self.yaml.write_text(yaml.safe_dump({"name": "orders", **pipeline, "steps": [{k: v for k, v in self.step.items() if v is not None}]}))
+        self.yaml.write_text(
+            yaml.safe_dump(
+                {
+                    "name": "orders",
+                    **pipeline,
+                    "steps": [{k: v for k, v in self.step.items() if v is not None}],
+                }
+            )
+        )
 
     def land(self, *orders: dict | str) -> Path:
         """Land one file of orders (or raw lines); files are read in the order they landed."""
         self.landed += 1
         path = self.landing / f"{self.landed:04d}.json"
-        path.write_text("".join((o if isinstance(o, str) else json.dumps(o)) + "\n" for o in orders))
+        path.write_text(
+            "".join((o if isinstance(o, str) else json.dumps(o)) + "\n" for o in orders)
+        )
         return path
 
     def run(self, run_id: str | None = None, **request: object) -> RunReport:
         """Run once; every report of a law test balances."""
-        report = run_pipeline(RunRequest(pipeline=str(self.yaml), root=str(self.root), **({"run_id": run_id} if run_id else {}), **request))
+        report = run_pipeline(
+            RunRequest(
+                pipeline=str(self.yaml),
+                root=str(self.root),
+                **({"run_id": run_id} if run_id else {}),
+                **request,
+            )
+        )
         report.check()
         return report
 
-    def rows(self, spark, table: str = "paid", columns: tuple[str, ...] = ("order_id", "amount", "at")) -> Counter:
+    def rows(
+        self, spark, table: str = "paid", columns: tuple[str, ...] = ("order_id", "amount", "at")
+    ) -> Counter:
         """A table as a multiset."""
         path = self.root / "tables" / "orders" / table
-        return Counter(tuple(tuple(v) if isinstance(v, list) else v for v in r) for r in spark.read.format("delta").load(str(path)).select(*columns).collect()) if path.exists() else Counter()
+        return (
+            Counter(
+                tuple(tuple(v) if isinstance(v, list) else v for v in r)
+                for r in spark.read.format("delta").load(str(path)).select(*columns).collect()
+            )
+            if path.exists()
+            else Counter()
+        )
 
     def ids(self, spark, table: str = "paid") -> list[str]:
         """Sorted order ids of a table."""
@@ -66,4 +125,6 @@ class Shop:
 
     def reasons(self, spark) -> Counter:
         """The quarantine table as a multiset of reasons."""
-        return Counter(tuple(r[0]) for r in self.rows(spark, "paid__quarantine", ("reasons",)).elements())
+        return Counter(
+            tuple(r[0]) for r in self.rows(spark, "paid__quarantine", ("reasons",)).elements()
+        )

@@ -17,24 +17,38 @@ SHOP = {"id": "int", "name": "string", "price": "double"}
 
 @pytest.mark.slow
 def test_a_row_of_50_mb_is_a_row_like_all_others(spark, tmp_path):
-    project = Project(spark, tmp_path, {"format": "json", "schema": {"id": "int", "name": "string"}})
+    project = Project(
+        spark, tmp_path, {"format": "json", "schema": {"id": "int", "name": "string"}}
+    )
     garbage = '{"id":2,' + "#" * 50_000_000
     project.land("wide.json", '{"id":1,"name":"' + "ü" * 25_000_000 + '"}\n' + garbage + "\n")
     report = project.run()
     assert (report.status, report.counts.written, report.counts.quarantined) == ("done", 1, 1)
-    (kept,) = project._table(project.paths.table("s")).selectExpr("id", "length(name) AS length", "octet_length(name) AS bytes").collect()
+    (kept,) = (
+        project._table(project.paths.table("s"))
+        .selectExpr("id", "length(name) AS length", "octet_length(name) AS bytes")
+        .collect()
+    )
     assert tuple(kept) == (1, 25_000_000, 50_000_000)
-    (refused,) = project._table(project.paths.quarantine("s")).selectExpr("length(row) AS length", "reasons").collect()
+    (refused,) = (
+        project._table(project.paths.quarantine("s"))
+        .selectExpr("length(row) AS length", "reasons")
+        .collect()
+    )
     assert (refused.length, refused.reasons) == (len(garbage), ["malformed"])
     assert_next_run_works(project, "next.json", '{"id":3,"name":"a"}\n', (3, "a"), "id", "name")
 
 
 # --- files that come and go -----------------------------------------------------------------------------------------------------------------------
 
+
 def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_path, monkeypatch):
     """Deleted before the batch lists it, deleted during reading, renamed by its writer, and landed after the headers were read."""
     project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP})
-    before, during = project.land("before.csv", "id,name,price\n1,a,1\n"), project.land("during.csv", "id,name,price\n2,a,1\n")
+    before, during = (
+        project.land("before.csv", "id,name,price\n1,a,1\n"),
+        project.land("during.csv", "id,name,price\n2,a,1\n"),
+    )
     writing = project.land("final.csv.tmp", "id,name,price\n3,a,1\n")
     project.land("stays.csv", "id,name,price\n4,a,1\n")
     real = execute.process_batch
@@ -59,13 +73,20 @@ def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_p
     assert (report.status, report.error) == ("done", None)
     monkeypatch.setattr(execute, "process_batch", real)
     project.run()
-    assert project.rows("id", "name", "price") == Counter([(3, "a", 1.0), (4, "a", 1.0), (5, "late", 1.5)])
-    assert {row._source.rsplit("/", 1)[-1]: (row.reasons, row.detail) for row in project.quarantine()} == {
-        name: (["unreadable_file"], "the file was deleted between listing and reading") for name in ("before.csv", "during.csv")
+    assert project.rows("id", "name", "price") == Counter(
+        [(3, "a", 1.0), (4, "a", 1.0), (5, "late", 1.5)]
+    )
+    assert {
+        row._source.rsplit("/", 1)[-1]: (row.reasons, row.detail) for row in project.quarantine()
+    } == {
+        name: (["unreadable_file"], "the file was deleted between listing and reading")
+        for name in ("before.csv", "during.csv")
     }
 
 
-def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(spark, tmp_path, monkeypatch):
+def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(
+    spark, tmp_path, monkeypatch
+):
     project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP})
     project.land("first.csv", "id,name,price\n1,a,1\n")
     real, calls = execute.drain, []
@@ -85,24 +106,72 @@ def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(sp
 
 # --- what is refused before Spark starts ----------------------------------------------------------------------------------------------------------
 
+
 def refuse_spark(*_args, **_kwargs):
     raise AssertionError("Spark must not start for this")
 
 
-@pytest.mark.parametrize(("change", "sentence"), [
-    ({"pipeline": {"colour": "red"}}, "colour: unknown field"),
-    ({"pipeline": {"budget": "soon"}}, 'budget: not a duration; write a number and a unit.*got "soon"'),
-    ({"step": {"rules": [{"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "nobody"}}]}}, "names column 'nobody', which the schema does not have; it has id, name, price"),
-    ({"step": {"transform": "absent.sql"}}, "transform absent.sql: no such file"),
-    ({"step": {"transform": "absent.py:clean"}}, "transform absent.py:clean: no such file"),
-    ({"source": {"encoding": "UTF-9"}}, "encoding: no such encoding; write UTF-8"),
-    ({"source": {"path": "/nowhere/at/all"}}, "/nowhere/at/all: the landing folder does not exist. Create it"),
-    ({"pipeline": {"steps": [{"name": "s", "source": {"path": ".", "format": "text", "schema": {"value": "string"}}, "sink": {"mode": "append"}}] * 2}}, "two steps are named s"),
-])
-def test_a_wrong_pipeline_is_one_clear_sentence_before_spark_starts(tmp_path, monkeypatch, change, sentence):
-    monkeypatch.setattr("sluice.streaming.session.open_session", refuse_spark)
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"pipeline": {"colour": "red"}}, "colour: unknown field"),
+        (
+            {"pipeline": {"budget": "soon"}},
+            'budget: not a duration; write a number and a unit.*got "soon"',
+        ),
+        (
+            {
+                "step": {
+                    "rules": [
+                        {
+                            "type": "expect_column_values_to_not_be_null",
+                            "kwargs": {"column": "nobody"},
+                        }
+                    ]
+                }
+            },
+            "names column 'nobody', which the schema does not have; it has id, name, price",
+        ),
+        ({"step": {"transform": "absent.sql"}}, "transform absent.sql: no such file"),
+        ({"step": {"transform": "absent.py:clean"}}, "transform absent.py:clean: no such file"),
+        ({"source": {"encoding": "UTF-9"}}, "encoding: no such encoding; write UTF-8"),
+        (
+            {"source": {"path": "/nowhere/at/all"}},
+            "/nowhere/at/all: the landing folder does not exist. Create it",
+        ),
+        (
+            {
+                "pipeline": {
+                    "steps": [
+                        {
+                            "name": "s",
+                            "source": {
+                                "path": ".",
+                                "format": "text",
+                                "schema": {"value": "string"},
+                            },
+                            "sink": {"mode": "append"},
+                        }
+                    ]
+                    * 2
+                }
+            },
+            "two steps are named s",
+        ),
+    ],
+)
+def test_a_wrong_pipeline_is_one_clear_sentence_before_spark_starts(
+    tmp_path, monkeypatch, change, sentence
+):
+    monkeypatch.setattr("sluice.spark.session.open_session", refuse_spark)
     step = {"sink": {"mode": "append"}, **change.get("step", {})}
-    project = Project(None, tmp_path, {"format": "csv", "schema": SHOP, **change.get("source", {})}, step, change.get("pipeline", {}))
+    project = Project(
+        None,
+        tmp_path,
+        {"format": "csv", "schema": SHOP, **change.get("source", {})},
+        step,
+        change.get("pipeline", {}),
+    )
     project.land("a.csv", "id,name,price\n1,a,1\n")
     report = project.run()
     assert (report.status, report.exit_code) == ("failed", ExitCode.TERMINAL)
@@ -116,11 +185,15 @@ def assert_sentence(error: str, pattern: str) -> None:
     assert "\tat " not in error and "py4j" not in error and "org.apache" not in error
 
 
-def test_a_landing_folder_that_cannot_be_read_is_an_error_before_spark_starts(tmp_path, monkeypatch):
+def test_a_landing_folder_that_cannot_be_read_is_an_error_before_spark_starts(
+    tmp_path, monkeypatch
+):
     """Root may read everything, so os.access answers here as it would answer another user."""
-    monkeypatch.setattr("sluice.streaming.session.open_session", refuse_spark)
+    monkeypatch.setattr("sluice.spark.session.open_session", refuse_spark)
     project = Project(None, tmp_path, {"format": "csv", "schema": SHOP})
-    monkeypatch.setattr("sluice.backlog.files.os.access", lambda path, mode: not str(path).endswith("landing"))
+    monkeypatch.setattr(
+        "sluice.backlog.files.os.access", lambda path, mode: not str(path).endswith("landing")
+    )
     report = project.run()
     assert report.exit_code == ExitCode.TERMINAL
     assert_sentence(report.error, "landing: the landing folder cannot be read. Give the user")
@@ -128,28 +201,80 @@ def test_a_landing_folder_that_cannot_be_read_is_an_error_before_spark_starts(tm
 
 # --- what only Spark can know --------------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("file", "content", "extra", "sentence"), [
-    ("t.sql", "SELEC id FROM source", {}, r"t\.sql: the SQL cannot run: .*SELEC"),
-    ("t.sql", "SELECT id, nobody FROM source", {}, r"t\.sql: the SQL cannot run: .*nobody"),
-    ("t.sql", "SELECT id FROM source", {"rules": [{"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "name"}}]}, "name"),
-    ("t.py:clean", "def clean(rows):\n    raise ValueError('no luck')\n", {}, r"t\.py:clean: the transform raised ValueError: no luck"),
-    ("t.py:clean", "def other(rows):\n    return rows\n", {}, r"t\.py:clean: cannot load the function: .*clean"),
-    ("t.py:clean", "def clean(rows):\n    return 5\n", {}, "the transform must return a DataFrame"),
-    ("t.py:clean", "def clean(rows):\n    return rows.select('id')\n", {}, "drops the column _row"),
-    ("t.py:clean", "import nothing_of_that_name\n", {}, "cannot load the function: No module named"),
-])
-def test_a_wrong_transform_is_one_clear_sentence_and_a_mended_one_runs(spark, tmp_path, file, content, extra, sentence):
-    project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP}, {"sink": {"mode": "append"}, "transform": file, **extra})
+
+@pytest.mark.parametrize(
+    ("file", "content", "extra", "sentence"),
+    [
+        ("t.sql", "SELEC id FROM source", {}, r"t\.sql: the SQL cannot run: .*SELEC"),
+        ("t.sql", "SELECT id, nobody FROM source", {}, r"t\.sql: the SQL cannot run: .*nobody"),
+        (
+            "t.sql",
+            "SELECT id FROM source",
+            {
+                "rules": [
+                    {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "name"}}
+                ]
+            },
+            "name",
+        ),
+        (
+            "t.py:clean",
+            "def clean(rows):\n    raise ValueError('no luck')\n",
+            {},
+            r"t\.py:clean: the transform raised ValueError: no luck",
+        ),
+        (
+            "t.py:clean",
+            "def other(rows):\n    return rows\n",
+            {},
+            r"t\.py:clean: cannot load the function: .*clean",
+        ),
+        (
+            "t.py:clean",
+            "def clean(rows):\n    return 5\n",
+            {},
+            "the transform must return a DataFrame",
+        ),
+        (
+            "t.py:clean",
+            "def clean(rows):\n    return rows.select('id')\n",
+            {},
+            "drops the column _row",
+        ),
+        (
+            "t.py:clean",
+            "import nothing_of_that_name\n",
+            {},
+            "cannot load the function: No module named",
+        ),
+    ],
+)
+def test_a_wrong_transform_is_one_clear_sentence_and_a_mended_one_runs(
+    spark, tmp_path, file, content, extra, sentence
+):
+    project = Project(
+        spark,
+        tmp_path,
+        {"format": "csv", "schema": SHOP},
+        {"sink": {"mode": "append"}, "transform": file, **extra},
+    )
     project.land("a.csv", "id,name,price\n1,a,1\n")
     (tmp_path / file.partition(":")[0]).write_text(content)
     report = project.run()
     assert (report.status, report.exit_code) == ("failed", ExitCode.TERMINAL)
     assert_sentence(report.error, sentence)
-    assert not (tmp_path / "root" / "checkpoints" / "p" / "s" / "spark").exists()  # nothing was begun, so the mended pipeline starts clean
+    assert not (
+        tmp_path / "root" / "checkpoints" / "p" / "s" / "spark"
+    ).exists()  # nothing was begun, so the mended pipeline starts clean
 
 
 def test_after_a_wrong_transform_the_mended_one_takes_all_that_waits(spark, tmp_path):
-    project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP}, {"sink": {"mode": "append"}, "transform": "t.sql"})
+    project = Project(
+        spark,
+        tmp_path,
+        {"format": "csv", "schema": SHOP},
+        {"sink": {"mode": "append"}, "transform": "t.sql"},
+    )
     project.land("a.csv", "id,name,price\n1,a,1\n")
     (tmp_path / "t.sql").write_text("SELECT id, nobody FROM source")
     assert project.run().exit_code == ExitCode.TERMINAL

@@ -7,7 +7,8 @@ import pytest
 from sluice.demo.orders import generate_days, land_day
 from sluice.report import Counts, Outcome
 from sluice.runner import run_pipeline
-from sluice.spec import PIPELINES, Paths, RunRequest
+from sluice.spec import RunRequest
+from sluice.storage import PIPELINES, Paths
 
 
 def judge(line: str) -> str:
@@ -46,7 +47,11 @@ def demo(spark, tmp_path_factory):
                 truth["duplicate" if line in seen else judge(line)] += 1
                 seen.add(line)
             truths.append(truth)
-            reports.append(run_pipeline(RunRequest(pipeline=str(PIPELINES / "orders.yaml"), root=str(folder / "root"))))
+            reports.append(
+                run_pipeline(
+                    RunRequest(pipeline=str(PIPELINES / "orders.yaml"), root=str(folder / "root"))
+                )
+            )
     return reports, truths, Paths.under(folder / "root", "orders")
 
 
@@ -56,7 +61,12 @@ def test_a_days_report_has_the_counts_of_plain_python(demo, day):
     assert report.error is None
     counts = report.counts
     assert counts.balanced
-    assert (counts.read, counts.written, counts.duplicate, counts.late) == (truth.total(), truth["written"], truth["duplicate"], 0)
+    assert (counts.read, counts.written, counts.duplicate, counts.late) == (
+        truth.total(),
+        truth["written"],
+        truth["duplicate"],
+        0,
+    )
     assert counts.quarantined == truth.total() - truth["written"] - truth["duplicate"]
     assert counts.malformed >= truth["malformed"]
 
@@ -66,14 +76,25 @@ def test_orders_that_come_late_are_written_as_well(demo):
 
 
 def test_the_quarantine_holds_every_refused_row_with_its_reason(demo, spark):
-    reasons = spark.read.format("delta").load(demo[2].quarantine("orders")).selectExpr("explode(reasons) AS reason").collect()
+    reasons = (
+        spark.read.format("delta")
+        .load(demo[2].quarantine("orders"))
+        .selectExpr("explode(reasons) AS reason")
+        .collect()
+    )
     expected = sum(demo[1], Counter())
-    assert Counter(row.reason for row in reasons) == {reason: n for reason, n in expected.items() if reason not in ("written", "duplicate")}
+    assert Counter(row.reason for row in reasons) == {
+        reason: n for reason, n in expected.items() if reason not in ("written", "duplicate")
+    }
 
 
 def test_the_table_holds_each_order_once_with_the_field_nobody_declared(demo, spark):
     table = spark.read.format("delta").load(demo[2].table("orders"))
-    assert table.count() == table.select("order_id").distinct().count() == sum(demo[1], Counter())["written"]
+    assert (
+        table.count()
+        == table.select("order_id").distinct().count()
+        == sum(demo[1], Counter())["written"]
+    )
     assert table.where("_rescued LIKE '%SPRING-%'").count() > 0
 
 
@@ -87,6 +108,8 @@ def test_rules_of_every_kind_were_judged_and_no_address_is_shown(demo):
     assert rules["currency_present"].outcome is Outcome.PASSED
     assert rules["mean_amount_usual"].outcome is Outcome.PASSED
     assert rules["amount_not_negative"].outcome is Outcome.FAILED
-    assert {rule.name: rule for rule in demo[0][2].steps[0].rules}["currency_known"].samples  # the first days hold none
+    assert {rule.name: rule for rule in demo[0][2].steps[0].rules}[
+        "currency_known"
+    ].samples  # the first days hold none
     assert rules["email_form"].outcome is Outcome.FAILED
     assert rules["email_form"].samples == []

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import IsolationLevel
-from sluice.backlog import Checkpoint
 from sluice.backlog.kafka import TopicBacklog, committed_offsets, measure_topics, planned_offsets
+from sluice.checkpoint import Checkpoint
 from sluice.errors import SourceError, TransientError
 from sluice.spec import KafkaSource, spark_options
 
@@ -36,11 +36,25 @@ class Reader:
     def run(self, **options: str) -> list[bytes]:
         """The values that one run reads, in any order."""
         values: list[bytes] = []
-        choice = {"subscribe": ",".join(self.source.subscribe)} if self.source.subscribe else {"subscribePattern": self.source.subscribe_pattern}
-        options = {**spark_options(self.source), **choice, "kafka.isolation.level": self.source.isolation, "startingOffsets": "earliest", **options}
+        choice = (
+            {"subscribe": ",".join(self.source.subscribe)}
+            if self.source.subscribe
+            else {"subscribePattern": self.source.subscribe_pattern}
+        )
+        options = {
+            **spark_options(self.source),
+            **choice,
+            "kafka.isolation.level": self.source.isolation,
+            "startingOffsets": "earliest",
+            **options,
+        }
         frame = self.spark.readStream.format("kafka").options(**options).load().select("value")
-        write = frame.writeStream.foreachBatch(lambda rows, batch: values.extend(bytes(row.value) for row in rows.collect()))
-        query = write.option("checkpointLocation", str(self.folder)).trigger(availableNow=True).start()
+        write = frame.writeStream.foreachBatch(
+            lambda rows, batch: values.extend(bytes(row.value) for row in rows.collect())
+        )
+        query = (
+            write.option("checkpointLocation", str(self.folder)).trigger(availableNow=True).start()
+        )
         try:
             query.awaitTermination()
         finally:
@@ -53,8 +67,15 @@ def reader(spark, kafka_broker, tmp_path):
     """Makes a reader of some topics; `subscribe` unless said otherwise."""
 
     def make(*topics: str, **fields) -> Reader:
-        choice = {} if {"assign", "subscribe_pattern"} & set(fields) else {"subscribe": list(topics)}
-        base = {"kind": "kafka", "servers": kafka_broker.servers, "format": "text", "columns": {"value": "string"}}
+        choice = (
+            {} if {"assign", "subscribe_pattern"} & set(fields) else {"subscribe": list(topics)}
+        )
+        base = {
+            "kind": "kafka",
+            "servers": kafka_broker.servers,
+            "format": "text",
+            "columns": {"value": "string"},
+        }
         return Reader(spark, tmp_path / "checkpoint", KafkaSource(**base | choice | fields))
 
     return make
@@ -93,9 +114,15 @@ def test_a_source_that_starts_at_the_end_runs_once_to_note_it(kafka_broker, read
 def test_a_source_may_start_at_an_offset_or_at_a_time(kafka_broker, reader):
     topic = kafka_broker.create_topic("probe_start", 2)
     kafka_broker.produce(topic, [at(0), at(10), at(20), at(1, partition=1), at(2, partition=1)])
-    assert reader(topic, start={"offsets": {topic: {0: 2}}}).measure().waiting == {topic: {0: 1, 1: 2}}
+    assert reader(topic, start={"offsets": {topic: {0: 2}}}).measure().waiting == {
+        topic: {0: 1, 1: 2}
+    }
     found = reader(topic, start={"timestamp": NOON.replace(second=10)}).measure()
-    assert (found.waiting, found.oldest, found.unknown_start) == ({topic: {0: 2}}, NOON.replace(second=10), True)
+    assert (found.waiting, found.oldest, found.unknown_start) == (
+        {topic: {0: 2}},
+        NOON.replace(second=10),
+        True,
+    )
     assert not reader(topic, start={"timestamp": NOON.replace(second=1)}).measure().unknown_start
 
 
@@ -107,10 +134,14 @@ def test_only_the_assigned_partitions_are_looked_at(kafka_broker, reader):
         reader(assign={topic: [1, 2]}).measure()
 
 
-def test_new_partitions_and_new_topics_of_a_pattern_are_read_from_their_beginning(kafka_broker, reader):
+def test_new_partitions_and_new_topics_of_a_pattern_are_read_from_their_beginning(
+    kafka_broker, reader
+):
     topic = kafka_broker.create_topic("probe_pattern_a")
     kafka_broker.produce(topic, [at(0)])
-    pattern = reader(subscribe_pattern="robe_pattern_[ab]")  # Spark looks for it anywhere in the name
+    pattern = reader(
+        subscribe_pattern="robe_pattern_[ab]"
+    )  # Spark looks for it anywhere in the name
     assert pattern.run() == [b"v"]
     assert pattern.measure() == TopicBacklog()
     kafka_broker.add_partitions(topic, 2)
@@ -119,9 +150,16 @@ def test_new_partitions_and_new_topics_of_a_pattern_are_read_from_their_beginnin
     kafka_broker.produce(topic, [at(3, "p1", partition=1)])
     other = kafka_broker.create_topic("probe_pattern_b")
     kafka_broker.produce(other, [at(4, "b")])
-    assert pattern.measure() == TopicBacklog(waiting={topic: {1: 1}, other: {0: 1}}, new={topic: [1], other: [0]}, oldest=NOON.replace(second=3))
+    assert pattern.measure() == TopicBacklog(
+        waiting={topic: {1: 1}, other: {0: 1}},
+        new={topic: [1], other: [0]},
+        oldest=NOON.replace(second=3),
+    )
     assert pattern.run() == [b"b", b"p1"]
-    assert planned_offsets(pattern.checkpoint, 1) == {topic: {0: (1, 1), 1: (0, 1)}, other: {0: (0, 1)}}
+    assert planned_offsets(pattern.checkpoint, 1) == {
+        topic: {0: (1, 1), 1: (0, 1)},
+        other: {0: (0, 1)},
+    }
     assert pattern.measure() == TopicBacklog()
 
 
@@ -132,18 +170,26 @@ def test_what_expired_unread_is_lost_and_starts_a_run(kafka_broker, reader):
     expired.run()
     kafka_broker.produce(topic, [at(1), at(2), at(3, "kept")])
     kafka_broker.expire(topic, 0, 3)
-    assert expired.measure() == TopicBacklog(waiting={topic: {0: 1}}, lost={topic: {0: 2}}, oldest=NOON.replace(second=3))
+    assert expired.measure() == TopicBacklog(
+        waiting={topic: {0: 1}}, lost={topic: {0: 2}}, oldest=NOON.replace(second=3)
+    )
     kafka_broker.expire(topic, 0, 4)
     assert (expired.measure().records, expired.measure().must_run) == (0, True)
     assert expired.run(failOnDataLoss="false") == []
     assert not expired.measure().must_run
 
 
-def test_a_topic_that_was_deleted_or_made_anew_starts_a_run_and_one_that_never_was_is_an_error(kafka_broker, reader):
+def test_a_topic_that_was_deleted_or_made_anew_starts_a_run_and_one_that_never_was_is_an_error(
+    kafka_broker, reader
+):
     topic = kafka_broker.create_topic("probe_deleted")
-    with pytest.raises(SourceError, match=r"brokers 127\.0\.0\.1.*no such topic.*probe_nowhere.*create the topic"):
+    with pytest.raises(
+        SourceError, match=r"brokers 127\.0\.0\.1.*no such topic.*probe_nowhere.*create the topic"
+    ):
         reader(topic, "probe_nowhere").measure()
-    assert reader(subscribe_pattern="^probe_nowhere$").measure() == TopicBacklog()  # a pattern may wait for its topics
+    assert (
+        reader(subscribe_pattern="^probe_nowhere$").measure() == TopicBacklog()
+    )  # a pattern may wait for its topics
     kafka_broker.produce(topic, [at(0), at(1)])
     deleted = reader(topic)
     deleted.run()
@@ -152,7 +198,9 @@ def test_a_topic_that_was_deleted_or_made_anew_starts_a_run_and_one_that_never_w
     kafka_broker.create_topic(topic)
     assert deleted.measure() == TopicBacklog(recreated={topic: [0]})
     kafka_broker.produce(topic, [at(9)])
-    assert deleted.measure() == TopicBacklog(recreated={topic: [0]}, waiting={topic: {0: 1}}, oldest=NOON.replace(second=9))
+    assert deleted.measure() == TopicBacklog(
+        recreated={topic: [0]}, waiting={topic: {0: 1}}, oldest=NOON.replace(second=9)
+    )
     assert deleted.measure().must_run
 
 
@@ -199,7 +247,11 @@ def test_a_password_opens_the_brokers_and_a_wrong_one_is_an_answer_too(kafka_bro
     kafka_broker.produce(topic, [at(1, "secret")])
 
     def secured(password: str) -> Reader:
-        security = {"username": kafka_broker.username, "password": password, "ca_file": str(kafka_broker.ca_file)}
+        security = {
+            "username": kafka_broker.username,
+            "password": password,
+            "ca_file": str(kafka_broker.ca_file),
+        }
         return reader(topic, servers=kafka_broker.secure_servers, security=security)
 
     assert secured(kafka_broker.password).measure().waiting == {topic: {0: 1}}
@@ -214,7 +266,9 @@ def test_a_password_opens_the_brokers_and_a_wrong_one_is_an_answer_too(kafka_bro
 def test_brokers_that_are_away_hold_a_probe_for_ten_seconds_at_most(reader):
     def probe(port: int) -> float:
         started = time.monotonic()
-        with pytest.raises(TransientError, match=rf"brokers 127\.0\.0\.1:{port}: the brokers could not be asked"):
+        with pytest.raises(
+            TransientError, match=rf"brokers 127\.0\.0\.1:{port}: the brokers could not be asked"
+        ):
             reader("probe_away", servers=f"127.0.0.1:{port}").measure()
         return time.monotonic() - started
 

@@ -28,14 +28,25 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 POISON = {"order_id": "k0", "amount": 1.0, "at": "2099-01-01T00:00:00Z"}
 UNTIMED = {"order_id": "k0", "amount": 1.0, "at": None}
 KEYLESS = {"order_id": None, "amount": 1.0, "at": "2026-01-03T00:00:00Z"}
-REFUSED = [(POISON, "future_time"), (UNTIMED, "null_time"), (KEYLESS, "null_key"), ("{broken", "malformed")]
+REFUSED = [
+    (POISON, "future_time"),
+    (UNTIMED, "null_time"),
+    (KEYLESS, "null_key"),
+    ("{broken", "malformed"),
+]
 
 
 def make_order(rng: random.Random, history: int, keys: int) -> dict:
     """One order; copies of a key lie within a day of its own day; its number is used again a month later, for another order; amounts below 0 break a rule."""
     key = rng.randrange(keys)
-    moment = START + timedelta(days=(key * 7) % 21 + rng.choice([0, 0, 0, 30]), minutes=rng.randrange(1440))
-    return {"order_id": f"{history}k{key}", "amount": float(rng.randint(-1, 2)), "at": f"{moment:%Y-%m-%dT%H:%M:00Z}"}
+    moment = START + timedelta(
+        days=(key * 7) % 21 + rng.choice([0, 0, 0, 30]), minutes=rng.randrange(1440)
+    )
+    return {
+        "order_id": f"{history}k{key}",
+        "amount": float(rng.randint(-1, 2)),
+        "at": f"{moment:%Y-%m-%dT%H:%M:00Z}",
+    }
 
 
 def make_history(rng: random.Random, history: int, files: int) -> list[list[dict | str]]:
@@ -53,35 +64,68 @@ def make_history(rng: random.Random, history: int, files: int) -> list[list[dict
 def backlogs(draw, histories: int) -> list[tuple[list[dict | str], bool]]:
     """Files of rows, each with whether a run comes after it."""
     files = draw(st.integers(1, 3))
-    rng = draw(st.randoms(use_true_random=histories > 1))  # more draws than hypothesis keeps account of
+    rng = draw(
+        st.randoms(use_true_random=histories > 1)
+    )  # more draws than hypothesis keeps account of
     rows = [make_history(rng, history, files) for history in range(histories)]
-    return [([row for history in rows for row in history[file]], draw(st.booleans())) for file in range(files)]
+    return [
+        ([row for history in rows for row in history[file]], draw(st.booleans()))
+        for file in range(files)
+    ]
 
 
 def compute_batch(rows: list[dict | str]) -> tuple[Counter, Counter, Counts, int]:
     """The oracle: target and reasons in quarantine as multisets, the counts, and of how many rows of the target a copy said something else."""
     kinds = {json.dumps(row): reason for row, reason in REFUSED}
-    refused = {json.dumps(row): kinds.get(json.dumps(row), "amount_not_negative") for row in rows
-               if json.dumps(row) in kinds or row["amount"] < 0}
+    refused = {
+        json.dumps(row): kinds.get(json.dumps(row), "amount_not_negative")
+        for row in rows
+        if json.dumps(row) in kinds or row["amount"] < 0
+    }
     winners, contents = {}, defaultdict(set)
     for row in rows:
         if json.dumps(row) not in refused:
             order = row["order_id"], row["at"] >= "2026-01-25"
             best = winners.get(order, row)
-            winners[order] = min(best, row, key=lambda r: (-r["amount"], r["at"]))  # order_by: amount desc, at
+            winners[order] = min(
+                best, row, key=lambda r: (-r["amount"], r["at"])
+            )  # order_by: amount desc, at
             contents[order].add(json.dumps(row))
-    target = Counter((r["order_id"], r["amount"], datetime.strptime(r["at"], "%Y-%m-%dT%H:%M:%SZ")) for r in winners.values())
+    target = Counter(
+        (r["order_id"], r["amount"], datetime.strptime(r["at"], "%Y-%m-%dT%H:%M:%SZ"))
+        for r in winners.values()
+    )
     malformed = rows.count("{broken")
-    counts = Counts(read=len(rows), malformed=malformed, parsed=len(rows) - malformed, entered=len(rows) - malformed, written=len(winners), quarantined=len(refused),
-                    duplicate=len(rows) - len(winners) - len(refused))
-    return target, Counter((reason,) for reason in refused.values()), counts, sum(len(said) > 1 for said in contents.values())
+    counts = Counts(
+        read=len(rows),
+        malformed=malformed,
+        parsed=len(rows) - malformed,
+        entered=len(rows) - malformed,
+        written=len(winners),
+        quarantined=len(refused),
+        duplicate=len(rows) - len(winners) - len(refused),
+    )
+    return (
+        target,
+        Counter((reason,) for reason in refused.values()),
+        counts,
+        sum(len(said) > 1 for said in contents.values()),
+    )
 
 
 @pytest.mark.timeout(86400)
 @pytest.mark.parametrize("histories", [1, TOGETHER])
-def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(spark, tmp_path_factory, histories):
-    @settings(max_examples=BACKLOGS, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
-              phases=[Phase.explicit, Phase.generate])  # a backlog takes seconds, and shrinking one hundreds of backlogs
+def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(
+    spark, tmp_path_factory, histories
+):
+    @settings(
+        max_examples=BACKLOGS,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.generate],
+    )  # a backlog takes seconds, and shrinking one hundreds of backlogs
     @given(backlog=backlogs(histories), bound=st.sampled_from([None, 1]))
     def check(backlog, bound):
         folder = tmp_path_factory.mktemp("cut")
@@ -93,9 +137,13 @@ def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(spark,
     check()
 
 
-def check_cut(spark, folder: Path, backlog: list[tuple[list[dict | str], bool]], bound: int | None) -> None:
+def check_cut(
+    spark, folder: Path, backlog: list[tuple[list[dict | str], bool]], bound: int | None
+) -> None:
     """Land, run where the example says so and at the end, and compare everything with the oracle."""
-    shop = Shop(folder, dedup={"order_by": ["amount desc", "at"]}, source={"max_files_per_batch": bound})
+    shop = Shop(
+        folder, dedup={"order_by": ["amount desc", "at"]}, source={"max_files_per_batch": bound}
+    )
     reports = []
     for number, (rows, runs_after) in enumerate(backlog, 1):
         shop.land(*rows)
@@ -107,4 +155,6 @@ def check_cut(spark, folder: Path, backlog: list[tuple[list[dict | str], bool]],
     assert shop.reasons(spark) == reasons
     assert total.model_copy(update={"late_merged": 0, "replaced": 0}) == counts
     conflicts = [batch.conflicts for report in reports for batch in report.steps[0].batches]
-    assert max(conflicts) <= differing <= sum(conflicts), "each is reported, and once a batch at most"
+    assert max(conflicts) <= differing <= sum(conflicts), (
+        "each is reported, and once a batch at most"
+    )

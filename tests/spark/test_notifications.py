@@ -14,7 +14,8 @@ from sluice.errors import ExitCode
 from sluice.report import Counts, RunReport
 from sluice.runner import run_pipeline
 from sluice.setup.jars import fetch_jars
-from sluice.spec import Paths, RunRequest, aws_client, load_pipeline, open_path, replace_file, split_uri
+from sluice.spec import RunRequest, load_pipeline
+from sluice.storage import Paths, aws_client, open_path, replace_file, split_uri
 
 from tests.s3_server import S3Server
 from tests.spark.s3_runs import S3Runs, start_runs
@@ -53,7 +54,9 @@ class Shop:
 
     def write(self, on_fail: str = "quarantine") -> None:
         notifications = f'notifications: {{queue: "{self.queue}"}}' if self.queue else ""
-        self.spec.write_text(YAML.format(bucket=self.bucket, notifications=notifications, on_fail=on_fail))
+        self.spec.write_text(
+            YAML.format(bucket=self.bucket, notifications=notifications, on_fail=on_fail)
+        )
 
     def land(self, file: str, ids: range) -> str:
         """Land one file; every tenth order has a negative amount."""
@@ -65,15 +68,29 @@ class Shop:
         """Land one file whose message is lost, or late."""
         bucket = split_uri(self.bucket)[0]
         config = self.s3.client.get_bucket_notification_configuration(Bucket=bucket)
-        self.s3.client.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration={})
+        self.s3.client.put_bucket_notification_configuration(
+            Bucket=bucket, NotificationConfiguration={}
+        )
         self.land(file, ids)
-        self.s3.client.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration={"QueueConfigurations": config["QueueConfigurations"]})
+        self.s3.client.put_bucket_notification_configuration(
+            Bucket=bucket,
+            NotificationConfiguration={"QueueConfigurations": config["QueueConfigurations"]},
+        )
 
     def send(self, key: str) -> None:
         """A message as S3 writes it, once more or late. Args: key: as S3 encodes it."""
-        found = {"bucket": {"name": split_uri(self.bucket)[0]}, "object": {"key": f"in/{key}", "size": 1}}
-        event = {"eventName": "ObjectCreated:Put", "eventTime": "2026-01-01T00:00:00.000Z", "s3": found}
-        aws_client("sqs").send_message(QueueUrl=self.queue, MessageBody=json.dumps({"Records": [event]}))
+        found = {
+            "bucket": {"name": split_uri(self.bucket)[0]},
+            "object": {"key": f"in/{key}", "size": 1},
+        }
+        event = {
+            "eventName": "ObjectCreated:Put",
+            "eventTime": "2026-01-01T00:00:00.000Z",
+            "s3": found,
+        }
+        aws_client("sqs").send_message(
+            QueueUrl=self.queue, MessageBody=json.dumps({"Records": [event]})
+        )
 
     def run(self) -> RunReport:
         self.reports.append(self.runs.run(self.spec, self.root))
@@ -94,7 +111,9 @@ class Shop:
     def tables(self) -> tuple[Counter, Counter]:
         """Target and quarantine, as multisets."""
         target, refused = rows(self.paths.table("orders")), rows(self.paths.quarantine("orders"))
-        return Counter((r["id"], r["at"], r["amount"], r["_source"]) for r in target), Counter((r["row"], tuple(r["reasons"])) for r in refused)
+        return Counter((r["id"], r["at"], r["amount"], r["_source"]) for r in target), Counter(
+            (r["row"], tuple(r["reasons"])) for r in refused
+        )
 
     @property
     def counts(self) -> Counts:
@@ -102,13 +121,18 @@ class Shop:
 
     def age_audit(self) -> None:
         note = open_path(self.paths.checkpoint("orders")) / "audit.json"
-        replace_file(note, json.dumps(json.loads(note.read_text()) | {"at": "2026-01-01T00:00:00+00:00"}))
+        replace_file(
+            note, json.dumps(json.loads(note.read_text()) | {"at": "2026-01-01T00:00:00+00:00"})
+        )
 
 
 def rows(table: str) -> list[dict]:
     """A Delta table's rows, read without Spark: the files its log holds."""
     files: dict[str, None] = {}
-    for commit in sorted((p for p in (open_path(table) / "_delta_log").iterdir() if p.suffix == ".json"), key=lambda p: p.name):
+    for commit in sorted(
+        (p for p in (open_path(table) / "_delta_log").iterdir() if p.suffix == ".json"),
+        key=lambda p: p.name,
+    ):
         for action in map(json.loads, commit.read_text().splitlines()):
             files |= {action["add"]["path"]: None} if "add" in action else {}
             files = {file: None for file in files if file != action.get("remove", {}).get("path")}
@@ -121,7 +145,15 @@ def rows(table: str) -> list[dict]:
 
 def folder_listings(requests: list[tuple[str, str]]) -> list[str]:
     """Requests that list the landing folder, not what lies below one of its files' names."""
-    return [path for _, path in requests if "list-type=2" in path and any(part in ("prefix=in", "prefix=in/", "prefix=in%2F") for part in path.replace("?", "&").split("&"))]
+    return [
+        path
+        for _, path in requests
+        if "list-type=2" in path
+        and any(
+            part in ("prefix=in", "prefix=in/", "prefix=in%2F")
+            for part in path.replace("?", "&").split("&")
+        )
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +161,9 @@ def runs(s3_server, tmp_path_factory):
     """The process that runs; one session for all tests of this module."""
     fetch_jars("s3")
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "shop.yaml").write_text(YAML.format(bucket="s3a://none", notifications="", on_fail="warn"))
+    (folder / "shop.yaml").write_text(
+        YAML.format(bucket="s3a://none", notifications="", on_fail="warn")
+    )
     with pytest.MonkeyPatch.context() as patch:
         for name, value in s3_server.environment.items():
             patch.setenv(name, value)
@@ -141,7 +175,9 @@ def runs(s3_server, tmp_path_factory):
 def shop(s3, runs, tmp_path):
     """A shop with a queue, and a root on this machine."""
     bucket = s3.create_bucket(f"shop-{uuid4().hex[:12]}")
-    return Shop(s3, runs, bucket, tmp_path / "shop.yaml", str(tmp_path / "root"), s3.create_queue(bucket))
+    return Shop(
+        s3, runs, bucket, tmp_path / "shop.yaml", str(tmp_path / "root"), s3.create_queue(bucket)
+    )
 
 
 def test_the_same_rows_and_counts_as_by_listing_whatever_the_queue_does(s3, runs, tmp_path):
@@ -150,7 +186,14 @@ def test_the_same_rows_and_counts_as_by_listing_whatever_the_queue_does(s3, runs
     for number in range(1_010):
         s3.put(f"{bucket}/in/other/{number}.txt", "")
     listed = Shop(s3, runs, bucket, tmp_path / "listed.yaml", str(tmp_path / "root"))
-    notified = Shop(s3, runs, bucket, tmp_path / "notified.yaml", f"{bucket}/root", s3.create_queue(bucket, "in/"))
+    notified = Shop(
+        s3,
+        runs,
+        bucket,
+        tmp_path / "notified.yaml",
+        f"{bucket}/root",
+        s3.create_queue(bucket, "in/"),
+    )
 
     listed.land("a.csv", range(30))
     listed.land("day=1/b {c,d}+e f[1].csv", range(20, 50))
@@ -195,7 +238,9 @@ def test_messages_stay_while_a_batch_is_refused_and_go_when_it_is_committed(shop
     with shop.s3.counted() as requests:
         stopped = shop.run()
     assert stopped.exit_code == ExitCode.STOPPED_BY_RULE
-    assert Counter(p for _, p in requests if "SQS" in p) == Counter({"/?AmazonSQS.ReceiveMessage": 2, "/?AmazonSQS.ChangeMessageVisibilityBatch": 1})
+    assert Counter(p for _, p in requests if "SQS" in p) == Counter(
+        {"/?AmazonSQS.ReceiveMessage": 2, "/?AmazonSQS.ChangeMessageVisibilityBatch": 1}
+    )
     assert waiting_count(shop.queue) == 1 and sum(shop.tables[0].values()) == 4
     shop.write()
     assert shop.run().counts.read == 20
@@ -229,5 +274,8 @@ def test_a_file_whose_message_was_lost_is_read_by_the_next_audit_also_without_a_
     with shop.s3.refusing(lambda method, path: "SQS" in path):
         assert shop.probe().files == 1
         found = shop.run()
-    assert found.counts.written == 4 and any(warning.startswith("the queue could not be asked, so the folder was listed") for warning in found.steps[0].warnings)
+    assert found.counts.written == 4 and any(
+        warning.startswith("the queue could not be asked, so the folder was listed")
+        for warning in found.steps[0].warnings
+    )
     assert not shop.probe().must_run

@@ -36,12 +36,15 @@ def test_a_right_pipeline_is_ok_without_its_landing_folder(spark, tmp_path):
     assert "ok  visits" in result.stdout
 
 
-@pytest.mark.parametrize(("sql", "says"), [
-    ("SELEKT id FROM source", "the SQL cannot run"),
-    ("SELECT id, at, pag FROM source", "pag"),
-    ("SELECT id, at FROM source", "page"),
-    ("SELECT at, page FROM source", "id"),
-])
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("SELEKT id FROM source", "the SQL cannot run"),
+        ("SELECT id, at, pag FROM source", "pag"),
+        ("SELECT id, at FROM source", "page"),
+        ("SELECT at, page FROM source", "id"),
+    ],
+)
 def test_wrong_sql_and_columns_it_does_not_make_are_named(spark, tmp_path, sql, says):
     result = validate(tmp_path, sql)
     assert result.exit_code == ExitCode.TERMINAL
@@ -51,7 +54,10 @@ def test_wrong_sql_and_columns_it_does_not_make_are_named(spark, tmp_path, sql, 
 
 
 def test_a_rule_that_cannot_split_rows_is_refused(spark, tmp_path):
-    wrong = YAML.replace("expect_column_values_to_not_be_null, kwargs: {column: page}", "expect_column_mean_to_be_between, kwargs: {column: id, min_value: 0}")
+    wrong = YAML.replace(
+        "expect_column_values_to_not_be_null, kwargs: {column: page}",
+        "expect_column_mean_to_be_between, kwargs: {column: id, min_value: 0}",
+    )
     assert "quarantine" in validate(tmp_path, "SELECT id, at, page FROM source", wrong).stderr
 
 
@@ -61,9 +67,23 @@ def test_what_new_writes_validates_and_its_test_passes(tmp_path):
     sample.write_text("code,amount\n00123,1.5\n")
     env = os.environ | {"SLUICE_PROJECT": str(tmp_path), "SLUICE_PIPELINES": ""}
     sluice = [sys.executable, "-m", "sluice.cli"]
-    for command in (["new", "clicks"], ["new", "codes", "--sample", str(sample)], ["new", "blobs", "--format", "parquet"]):
+    for command in (
+        ["new", "clicks"],
+        ["new", "codes", "--sample", str(sample)],
+        ["new", "blobs", "--format", "parquet"],
+    ):
         subprocess.run([*sluice, *command], env=env, check=True, capture_output=True, timeout=60)
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "tests")]
-    done = subprocess.run(tests, env=env, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=400)
+    tests = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path / "tests"),
+    ]
+    done = subprocess.run(
+        tests, env=env, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=400
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout

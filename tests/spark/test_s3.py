@@ -19,7 +19,7 @@ from sluice.checkpoint import hold_lease
 from sluice.errors import ExitCode, SourceError, TransientError
 from sluice.report import list_reports
 from sluice.setup.jars import fetch_jars
-from sluice.spec import Paths
+from sluice.storage import Paths
 from sluice.streaming.drain import UnreadableFile, explain
 
 from tests.s3_server import S3Server
@@ -56,17 +56,34 @@ class Shop:
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess:
         """Call `sluice` as a user does, over S3."""
-        command = [sys.executable, "-m", "sluice.cli", *arguments, "--spec", str(self.spec), "--root", self.paths.root]
+        command = [
+            sys.executable,
+            "-m",
+            "sluice.cli",
+            *arguments,
+            "--spec",
+            str(self.spec),
+            "--root",
+            self.paths.root,
+        ]
         return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
 
     def table(self, path: str) -> list[dict]:
         """A Delta table's rows, read without Spark: the files its log holds."""
         files: dict[str, None] = {}
-        for commit in (uri for uri in self.s3.addresses(f"{path}/_delta_log/") if uri.endswith(".json")):
+        for commit in (
+            uri for uri in self.s3.addresses(f"{path}/_delta_log/") if uri.endswith(".json")
+        ):
             for action in map(json.loads, self.s3.get(commit).splitlines()):
                 files |= {action["add"]["path"]: None} if "add" in action else {}
-                files = {file: None for file in files if file != action.get("remove", {}).get("path")}
-        return [row for file in files for row in parquet.read_table(io.BytesIO(self.s3.get(f"{path}/{file}"))).to_pylist()]
+                files = {
+                    file: None for file in files if file != action.get("remove", {}).get("path")
+                }
+        return [
+            row
+            for file in files
+            for row in parquet.read_table(io.BytesIO(self.s3.get(f"{path}/{file}"))).to_pylist()
+        ]
 
     def ids(self) -> Counter:
         """The orders of the target."""
@@ -74,7 +91,9 @@ class Shop:
 
     def refused(self) -> Counter:
         """The orders of the quarantine table."""
-        return Counter(row["row"].partition(",")[0] for row in self.table(self.paths.quarantine("orders")))
+        return Counter(
+            row["row"].partition(",")[0] for row in self.table(self.paths.quarantine("orders"))
+        )
 
 
 def orders(ids: range, *, negative: bool) -> Counter:
@@ -95,7 +114,9 @@ def test_a_pipeline_of_which_everything_lies_on_s3(shop):
     shop.land("_hidden/b.csv", range(500, 600))
     first = shop.call("run")
     assert first.returncode == ExitCode.DONE, first.stderr
-    assert shop.ids() == orders(range(100), negative=False) and shop.refused() == orders(range(100), negative=True)
+    assert shop.ids() == orders(range(100), negative=False) and shop.refused() == orders(
+        range(100), negative=True
+    )
 
     with shop.s3.counted() as requests:
         probe = shop.call("plan")
@@ -110,39 +131,77 @@ def test_a_pipeline_of_which_everything_lies_on_s3(shop):
     with shop.s3.slow(0.05):
         second = shop.call("run")
     assert second.returncode == ExitCode.DONE, second.stderr
-    assert shop.ids() == orders(range(150), negative=False) and shop.refused() == orders(range(150), negative=True)
-    newest, oldest = (report for report in list_reports(shop.paths.reports()) if report.status == "done")
-    assert (oldest.counts.written, oldest.counts.quarantined, oldest.counts.duplicate) == (90, 10, 0)
-    assert (newest.counts.written, newest.counts.quarantined, newest.counts.duplicate) == (45, 5, 50)
-    assert any(uri.endswith("/spark/commits/1") for uri in shop.s3.addresses(shop.paths.checkpoint("orders")))
+    assert shop.ids() == orders(range(150), negative=False) and shop.refused() == orders(
+        range(150), negative=True
+    )
+    newest, oldest = (
+        report for report in list_reports(shop.paths.reports()) if report.status == "done"
+    )
+    assert (oldest.counts.written, oldest.counts.quarantined, oldest.counts.duplicate) == (
+        90,
+        10,
+        0,
+    )
+    assert (newest.counts.written, newest.counts.quarantined, newest.counts.duplicate) == (
+        45,
+        5,
+        50,
+    )
+    assert any(
+        uri.endswith("/spark/commits/1")
+        for uri in shop.s3.addresses(shop.paths.checkpoint("orders"))
+    )
 
 
 def test_a_store_that_refuses_everything_in_the_middle_of_a_run_loses_and_doubles_nothing(shop):
     """Everything is refused from the moment on in which Spark notes that the batch is done: its rows are in the tables, and nothing says so but their commits."""
     shop.land("a.csv", range(100))
-    with shop.s3.outage(lambda method, path: method == "PUT" and "/spark/commits/0" in path) as begun:
+    with shop.s3.outage(
+        lambda method, path: method == "PUT" and "/spark/commits/0" in path
+    ) as begun:
         broken = shop.call("run")
     assert begun.is_set()
     assert broken.returncode == ExitCode.TRANSIENT, broken.stdout + broken.stderr
     shop.land("b.csv", range(50, 150))
     mended = shop.call("run")
     assert mended.returncode == ExitCode.DONE, mended.stderr
-    assert shop.ids() == orders(range(150), negative=False) and shop.refused() == orders(range(150), negative=True)
+    assert shop.ids() == orders(range(150), negative=False) and shop.refused() == orders(
+        range(150), negative=True
+    )
     [report] = [one for one in list_reports(shop.paths.reports()) if one.status == "done"]
-    assert report.counts.read == report.counts.written + report.counts.quarantined + report.counts.duplicate == 200
+    assert (
+        report.counts.read
+        == report.counts.written + report.counts.quarantined + report.counts.duplicate
+        == 200
+    )
 
 
 FAILED_READ = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file s3a://lake/landing/a.csv.  SQLSTATE: KD001\n"
 
 
-@pytest.mark.parametrize(("cause", "verdict"), [
-    ("java.io.IOException: Server error accessing s3a://lake/landing/a.csv\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Please reduce your "
-     "request rate. (Service: S3, Status Code: 503, Request ID: null) (SDK Attempt Count: 4)", TransientError),
-    ("org.apache.hadoop.fs.s3a.AWSClientIOException: read on s3a://lake/landing/a.csv: software.amazon.awssdk.core.exception.SdkClientException: Data read has a "
-     "different length than the expected", TransientError),
-    ("java.nio.file.AccessDeniedException: s3a://lake/landing/a.csv: getFileStatus on s3a://lake/landing/a.csv", SourceError),
-    ("java.io.FileNotFoundException: No such file or directory: s3a://lake/landing/a.csv", UnreadableFile),
-    ("java.util.zip.ZipException: invalid stored block lengths", UnreadableFile),
-])
+@pytest.mark.parametrize(
+    ("cause", "verdict"),
+    [
+        (
+            "java.io.IOException: Server error accessing s3a://lake/landing/a.csv\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Please reduce your "
+            "request rate. (Service: S3, Status Code: 503, Request ID: null) (SDK Attempt Count: 4)",
+            TransientError,
+        ),
+        (
+            "org.apache.hadoop.fs.s3a.AWSClientIOException: read on s3a://lake/landing/a.csv: software.amazon.awssdk.core.exception.SdkClientException: Data read has a "
+            "different length than the expected",
+            TransientError,
+        ),
+        (
+            "java.nio.file.AccessDeniedException: s3a://lake/landing/a.csv: getFileStatus on s3a://lake/landing/a.csv",
+            SourceError,
+        ),
+        (
+            "java.io.FileNotFoundException: No such file or directory: s3a://lake/landing/a.csv",
+            UnreadableFile,
+        ),
+        ("java.util.zip.ZipException: invalid stored block lengths", UnreadableFile),
+    ],
+)
 def test_a_file_is_given_up_for_what_it_is_and_never_for_what_its_store_does(cause, verdict):
     assert type(explain(PySparkException(f"{FAILED_READ}Caused by: {cause}"))) is verdict

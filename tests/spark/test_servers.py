@@ -17,7 +17,11 @@ def values(records: list[Record]) -> list[bytes | None]:
 
 def test_a_record_is_read_as_it_was_produced(kafka_broker):
     topic = kafka_broker.create_topic("records", partitions=2)
-    produced = [Record("text", "key", (("twice", b"1"), ("twice", None)), 1, 1_700_000_000_000), Record(b"\xff\x00", None, (), 0, 5), Record(None, b"gone", (), 1, 6)]
+    produced = [
+        Record("text", "key", (("twice", b"1"), ("twice", None)), 1, 1_700_000_000_000),
+        Record(b"\xff\x00", None, (), 0, 5),
+        Record(None, b"gone", (), 1, 6),
+    ]
     assert kafka_broker.produce(topic, produced) == [(1, 0), (0, 0), (1, 1)]
     assert kafka_broker.read(topic) == [
         Record(b"\xff\x00", None, (), 0, 5, offset=0),
@@ -27,7 +31,9 @@ def test_a_record_is_read_as_it_was_produced(kafka_broker):
     assert kafka_broker.end_offsets(topic) == {0: 1, 1: 2}
 
 
-def test_an_aborted_transaction_is_in_the_log_and_read_by_nobody_who_asks_for_committed_records(kafka_broker):
+def test_an_aborted_transaction_is_in_the_log_and_read_by_nobody_who_asks_for_committed_records(
+    kafka_broker,
+):
     topic = kafka_broker.create_topic("transactions")
     kafka_broker.produce_in_transaction(topic, ["committed"])
     kafka_broker.produce_in_transaction(topic, ["aborted"], abort=True)
@@ -55,7 +61,10 @@ def test_expired_records_are_gone_and_keep_their_offsets(kafka_broker):
 
 
 def test_old_records_go_by_themselves_only_from_a_topic_with_a_retention(kafka_broker):
-    kept, short = kafka_broker.create_topic("kept"), kafka_broker.create_topic("short", retention_ms=60_000)
+    kept, short = (
+        kafka_broker.create_topic("kept"),
+        kafka_broker.create_topic("short", retention_ms=60_000),
+    )
     for topic in (kept, short):
         kafka_broker.produce(topic, [Record("old", timestamp=1_700_000_000_000)])
     kafka_broker.wait_until(lambda: kafka_broker.start_offsets(short) == {0: 1}, "expiry")
@@ -64,14 +73,21 @@ def test_old_records_go_by_themselves_only_from_a_topic_with_a_retention(kafka_b
 
 def test_a_compacted_topic_keeps_the_last_record_of_a_key_and_has_holes(kafka_broker):
     topic = kafka_broker.create_topic("compacted", partitions=2, cleanup_policy="compact")
-    kafka_broker.produce(topic, [Record(str(i), key=f"key {i % 3}", partition=i % 2) for i in range(12)])
+    kafka_broker.produce(
+        topic, [Record(str(i), key=f"key {i % 3}", partition=i % 2) for i in range(12)]
+    )
     kafka_broker.compact_now(topic)
-    assert [(record.partition, record.offset, record.value) for record in kafka_broker.read(topic)] == [
-        (0, 3, b"6"), (0, 4, b"8"), (0, 5, b"10"), (1, 3, b"7"), (1, 4, b"9"), (1, 5, b"11")]
+    assert [
+        (record.partition, record.offset, record.value) for record in kafka_broker.read(topic)
+    ] == [(0, 3, b"6"), (0, 4, b"8"), (0, 5, b"10"), (1, 3, b"7"), (1, 4, b"9"), (1, 5, b"11")]
     kafka_broker.compact_now(topic, last=Record("new", key="key 0", timestamp=1))
-    assert Counter(values(kafka_broker.read(topic))) == Counter([b"6", b"8", b"10", b"7", b"9", b"11", b"new", b"new"])
+    assert Counter(values(kafka_broker.read(topic))) == Counter(
+        [b"6", b"8", b"10", b"7", b"9", b"11", b"new", b"new"]
+    )
     kafka_broker.compact_now(topic)
-    assert Counter(values(kafka_broker.read(topic))) == Counter([b"8", b"10", b"7", b"11", b"new", b"new"])
+    assert Counter(values(kafka_broker.read(topic))) == Counter(
+        [b"8", b"10", b"7", b"11", b"new", b"new"]
+    )
 
 
 def test_partitions_are_added_and_a_name_can_be_used_again(kafka_broker):
@@ -99,16 +115,35 @@ def test_a_broker_comes_back_on_its_ports_with_its_data(kafka_broker, end):
 
 
 @pytest.mark.parametrize("change", [{}, {"sasl.password": "wrong"}, {"ssl.ca.location": None}])
-def test_the_secure_listener_wants_the_password_and_a_client_that_trusts_its_authority(kafka_broker, change):
-    login = {"bootstrap.servers": kafka_broker.secure_servers, "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "log_level": 0,
-             "sasl.username": kafka_broker.username, "sasl.password": kafka_broker.password, "ssl.ca.location": str(kafka_broker.ca_file)} | change
+def test_the_secure_listener_wants_the_password_and_a_client_that_trusts_its_authority(
+    kafka_broker, change
+):
+    login = {
+        "bootstrap.servers": kafka_broker.secure_servers,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "log_level": 0,
+        "sasl.username": kafka_broker.username,
+        "sasl.password": kafka_broker.password,
+        "ssl.ca.location": str(kafka_broker.ca_file),
+    } | change
     errors = []
-    client = AdminClient({key: value for key, value in login.items() if value is not None} | {"error_cb": lambda error: errors.append(error.str())})
+    client = AdminClient(
+        {key: value for key, value in login.items() if value is not None}
+        | {"error_cb": lambda error: errors.append(error.str())}
+    )
     if not change:
-        assert [f"{broker.host}:{broker.port}" for broker in client.list_topics(timeout=20).brokers.values()] == [kafka_broker.secure_servers]
+        assert [
+            f"{broker.host}:{broker.port}"
+            for broker in client.list_topics(timeout=20).brokers.values()
+        ] == [kafka_broker.secure_servers]
     else:
         client.poll(20)  # returns with the first error
-        assert ("Invalid username or password" if "sasl.password" in change else "certificate verify failed") in errors[0]
+        assert (
+            "Invalid username or password"
+            if "sasl.password" in change
+            else "certificate verify failed"
+        ) in errors[0]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])

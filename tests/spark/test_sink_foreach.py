@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from sluice.errors import SpecError, TerminalError, TransientError
+from sluice.sinks import foreach, trial
+from sluice.sinks.delivery import Delivery
 from sluice.spec import ConsoleSink, ForeachBatchSink, ForeachSink, MemorySink
-from sluice.streaming.sinks import foreach, trial
-from sluice.streaming.sinks.delivery import Delivery
 
 WRITER = """
 import json, os, uuid
@@ -100,14 +100,22 @@ def play(spark, tmp_path):
     """A function that writes the writer's module, delivers a batch of five rows in two partitions to it, and returns the number of rows and the calls."""
 
     def deliver(name: str = "Writer", fail: tuple = (), opened: object = None) -> tuple[int, list]:
-        (tmp_path / "json.py").write_text(WRITER.format(folder=str(tmp_path), fail=fail, opened=opened))  # the name of a library does not matter
+        (tmp_path / "json.py").write_text(
+            WRITER.format(folder=str(tmp_path), fail=fail, opened=opened)
+        )  # the name of a library does not matter
         rows = spark.range(0, 5, 1, 2).selectExpr("id n", "'run' _run_id", "7L _batch_id")
         calls = tmp_path / "calls"
         calls.unlink(missing_ok=True)
         try:
-            count = foreach.deliver(rows, ForeachSink(kind="foreach", writer=f"json.py:{name}"), to(tmp_path))
+            count = foreach.deliver(
+                rows, ForeachSink(kind="foreach", writer=f"json.py:{name}"), to(tmp_path)
+            )
         finally:
-            deliver.calls = [json.loads(line) for line in calls.read_text().splitlines()] if calls.exists() else []
+            deliver.calls = (
+                [json.loads(line) for line in calls.read_text().splitlines()]
+                if calls.exists()
+                else []
+            )
         return count, deliver.calls
 
     return deliver
@@ -121,7 +129,10 @@ def to(folder: Path, batch: int = 7, key: str = "p/s/g", **more: object) -> Deli
 def test_each_partition_is_opened_processed_and_closed_by_an_instance_of_its_own(play):
     count, calls = play()
     assert count == 5
-    instances = {name: [call[1:] for call in calls if call[0] == name] for name in dict.fromkeys(call[0] for call in calls)}
+    instances = {
+        name: [call[1:] for call in calls if call[0] == name]
+        for name in dict.fromkeys(call[0] for call in calls)
+    }
     assert sorted(instances.values()) == [
         [["open", 0, 7], *[["process", n, ["n"]] for n in (0, 1)], ["close", None, "None"]],
         [["open", 1, 7], *[["process", n, ["n"]] for n in (2, 3, 4)], ["close", None, "None"]],
@@ -138,9 +149,13 @@ def test_open_and_close_need_not_be_there(play):
     assert count == 5 and Counter(call[2] for call in calls) == Counter(range(5))
 
 
-def test_what_process_raises_reaches_close_and_the_error_and_the_batch_may_come_again(play, tmp_path):
+def test_what_process_raises_reaches_close_and_the_error_and_the_batch_may_come_again(
+    play, tmp_path
+):
     for fail in (("process",), ("process", "close")):
-        with pytest.raises(TransientError, match="Writer.process raised ValueError: three is too many") as raised:
+        with pytest.raises(
+            TransientError, match="Writer.process raised ValueError: three is too many"
+        ) as raised:
             play(fail=fail)
         assert raised.value.where == f"foreach {tmp_path / 'json.py'}:Writer"
         assert ["close", "ValueError", "three is\ntoo many"] in [call[1:] for call in play.calls]
@@ -148,17 +163,33 @@ def test_what_process_raises_reaches_close_and_the_error_and_the_batch_may_come_
     assert play()[0] == 5
 
 
-@pytest.mark.parametrize(("name", "fail", "said"), [("Writer", ("open",), "Writer.open raised OSError: no way in"), ("Writer", ("close",), "Writer.close raised KeyError: "),
-                                                    ("NeedsMore", (), "NeedsMore.__init__ raised TypeError: ")])
+@pytest.mark.parametrize(
+    ("name", "fail", "said"),
+    [
+        ("Writer", ("open",), "Writer.open raised OSError: no way in"),
+        ("Writer", ("close",), "Writer.close raised KeyError: "),
+        ("NeedsMore", (), "NeedsMore.__init__ raised TypeError: "),
+    ],
+)
 def test_what_the_other_methods_raise_is_named_as_well(play, name, fail, said):
     with pytest.raises(TransientError, match=said):
         play(name, fail=fail)
     assert "open" not in fail or "close" not in [call[1] for call in play.calls]
 
 
-@pytest.mark.parametrize(("reference", "said"), [("w.py:NoProcess", "process"), ("w.py:NUMBER", "must be a class"), ("w.py:Absent", "cannot load the Class"), ("v.py:Writer", "no such file"),
-                                                 ("w.py:Locked", "cannot be sent to the executors")])
-def test_a_class_that_cannot_be_called_is_refused_before_anything_is_read(tmp_path, reference, said):
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("w.py:NoProcess", "process"),
+        ("w.py:NUMBER", "must be a class"),
+        ("w.py:Absent", "cannot load the Class"),
+        ("v.py:Writer", "no such file"),
+        ("w.py:Locked", "cannot be sent to the executors"),
+    ],
+)
+def test_a_class_that_cannot_be_called_is_refused_before_anything_is_read(
+    tmp_path, reference, said
+):
     (tmp_path / "w.py").write_text(WRITER.format(folder=str(tmp_path), fail=(), opened=True))
     with pytest.raises(SpecError, match=said):
         foreach.prepare(ForeachSink(kind="foreach", writer=reference), tmp_path)
@@ -166,21 +197,36 @@ def test_a_class_that_cannot_be_called_is_refused_before_anything_is_read(tmp_pa
 
 def test_a_function_gets_the_rows_of_a_batch_and_its_token_and_keeps_its_module(spark, tmp_path):
     (tmp_path / "f.py").write_text(FUNCTION.format(folder=str(tmp_path)))
-    sink, rows = ForeachBatchSink(kind="foreach_batch", function="f.py:keep"), spark.range(5).selectExpr("id n", "'run' _run_id")
+    sink, rows = (
+        ForeachBatchSink(kind="foreach_batch", function="f.py:keep"),
+        spark.range(5).selectExpr("id n", "'run' _run_id"),
+    )
     foreach.prepare(sink, tmp_path)
     for batch in (1, 1):
         assert foreach.deliver(rows, sink, to(tmp_path, batch)) == 5
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir() and path.name != "__pycache__") == ["p-s-g-1"]
-    assert Counter(map(tuple, spark.read.json(str(tmp_path / "p-s-g-1")).collect())) == Counter((n,) for n in range(5))
+    assert sorted(
+        path.name for path in tmp_path.iterdir() if path.is_dir() and path.name != "__pycache__"
+    ) == ["p-s-g-1"]
+    assert Counter(map(tuple, spark.read.json(str(tmp_path / "p-s-g-1")).collect())) == Counter(
+        (n,) for n in range(5)
+    )
     assert spark.conf.get("spark.sluice.test.calls") == "2"
 
 
 def test_what_a_function_raises_is_named_and_an_error_of_ours_passes(spark, tmp_path):
     (tmp_path / "f.py").write_text(FUNCTION.format(folder=str(tmp_path)))
     with pytest.raises(TransientError, match="refuse raised ConnectionRefusedError: nobody there"):
-        foreach.deliver(spark.range(1).toDF("n"), ForeachBatchSink(kind="foreach_batch", function="f.py:refuse"), to(tmp_path))
+        foreach.deliver(
+            spark.range(1).toDF("n"),
+            ForeachBatchSink(kind="foreach_batch", function="f.py:refuse"),
+            to(tmp_path),
+        )
     with pytest.raises(TerminalError, match="p/s/g/7: never"):
-        foreach.deliver(spark.range(1).toDF("n"), ForeachBatchSink(kind="foreach_batch", function="f.py:give_up"), to(tmp_path))
+        foreach.deliver(
+            spark.range(1).toDF("n"),
+            ForeachBatchSink(kind="foreach_batch", function="f.py:give_up"),
+            to(tmp_path),
+        )
     with pytest.raises(SpecError, match="must be a function"):
         foreach.prepare(ForeachBatchSink(kind="foreach_batch", function="f.py:NUMBER"), tmp_path)
 
@@ -190,7 +236,12 @@ def test_the_console_shows_the_first_rows_and_no_hidden_value(spark, tmp_path, c
     delivery = Delivery("k", 4, ["n", "name"], tmp_path, "", frozenset({"name"}))
     assert trial.deliver(rows, ConsoleSink(kind="console", rows=2), delivery) == 3
     shown = capsys.readouterr().out
-    assert "Batch 4: 3 row(s)" in shown and "only showing top 2 rows" in shown and "|  0|(hidden)|" in shown and "|  1|    NULL|" in shown
+    assert (
+        "Batch 4: 3 row(s)" in shown
+        and "only showing top 2 rows" in shown
+        and "|  0|(hidden)|" in shown
+        and "|  1|    NULL|" in shown
+    )
     assert "secret" not in shown and "_run_id" not in shown
     assert trial.deliver(rows.limit(0), ConsoleSink(kind="console"), delivery) == 0
     assert capsys.readouterr().out.strip() == "Batch 4: 0 row(s)"
@@ -200,7 +251,16 @@ def test_the_view_in_memory_holds_each_batch_of_a_key_once(spark, tmp_path):
     sink = MemorySink(kind="memory", name="seen")
     other = spark.newSession()  # as a stream's batches have
     for batch, session in ((0, spark), (1, other), (1, other)):
-        assert trial.deliver(session.range(batch * 2, batch * 2 + 2).selectExpr("id n", "'run' _run_id"), sink, to(tmp_path, batch)) == 2
+        assert (
+            trial.deliver(
+                session.range(batch * 2, batch * 2 + 2).selectExpr("id n", "'run' _run_id"),
+                sink,
+                to(tmp_path, batch),
+            )
+            == 2
+        )
     assert Counter(map(tuple, spark.table("seen").collect())) == Counter((n,) for n in range(4))
-    assert trial.deliver(spark.range(2).selectExpr("id n"), sink, to(tmp_path, 0, key="another")) == 2
+    assert (
+        trial.deliver(spark.range(2).selectExpr("id n"), sink, to(tmp_path, 0, key="another")) == 2
+    )
     assert spark.table("seen").count() == 2 and spark.table("seen").columns == ["n"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from sluice.errors import ExitCode
+from sluice.sinks.deliver import DELIVER
 from sluice.spec import JdbcSink, Window
-from sluice.streaming.sinks.deliver import DELIVER
 
 from tests.spark.factories import Project
 
@@ -22,11 +22,23 @@ def note(rows, token):
 
 
 def order(number: int, n: int | None = None) -> str:
-    return json.dumps({"id": f"o{number}", "n": number if n is None else n, "at": "2026-01-01T00:00:00Z"}) + "\n"
+    return (
+        json.dumps(
+            {"id": f"o{number}", "n": number if n is None else n, "at": "2026-01-01T00:00:00Z"}
+        )
+        + "\n"
+    )
 
 
 def jdbc(postgres, table: str, **more: object) -> dict:
-    return {"kind": "jdbc", "url": postgres.jdbc_url, "user": postgres.user, "password": "${PG_PASSWORD}", "table": table, **more}
+    return {
+        "kind": "jdbc",
+        "url": postgres.jdbc_url,
+        "user": postgres.user,
+        "password": "${PG_PASSWORD}",
+        "table": table,
+        **more,
+    }
 
 
 @pytest.fixture
@@ -35,7 +47,12 @@ def project(spark, postgres, tmp_path, monkeypatch):
     monkeypatch.setenv("PG_PASSWORD", postgres.password)
 
     def make(*sinks: dict, **step: object) -> Project:
-        return Project(spark, tmp_path, {"kind": "files", "format": "json", "schema": ORDER}, {**STEP, "sink": list(sinks), **step})
+        return Project(
+            spark,
+            tmp_path,
+            {"kind": "files", "format": "json", "schema": ORDER},
+            {**STEP, "sink": list(sinks), **step},
+        )
 
     return make
 
@@ -47,7 +64,11 @@ def select(postgres, table: str) -> Counter:
 
 def sent(kafka_broker, topic: str) -> Counter:
     """The records of a topic as a multiset, those sent again left out by their headers."""
-    once = {(headers["sluice.batch"], headers["sluice.position"]): r.value for r in kafka_broker.read(topic) for headers in [dict(r.headers)]}
+    once = {
+        (headers["sluice.batch"], headers["sluice.position"]): r.value
+        for r in kafka_broker.read(topic)
+        for headers in [dict(r.headers)]
+    }
     return Counter((value["id"], value["n"]) for value in map(json.loads, once.values()))
 
 
@@ -58,16 +79,31 @@ def forget_commit(project: Project, batch: int) -> None:
         (commits / name).unlink(missing_ok=True)
 
 
-def test_every_sink_gets_the_rows_of_the_target_once_also_when_a_batch_comes_again(project, spark, postgres, kafka_broker, tmp_path, capsys):
+def test_every_sink_gets_the_rows_of_the_target_once_also_when_a_batch_comes_again(
+    project, spark, postgres, kafka_broker, tmp_path, capsys
+):
     topic = kafka_broker.create_topic("every_sink", partitions=2)
     (tmp_path / "f.py").write_text(FUNCTION.format(place=str(tmp_path / "noted")))
-    shop = project({"kind": "delta"}, jdbc(postgres, "every_sink"), {"kind": "kafka", "servers": kafka_broker.servers, "topic": topic, "key": "id"},
-                   {"kind": "files", "path": "out", "format": "csv"}, {"kind": "foreach_batch", "function": "f.py:note"}, {"kind": "memory", "name": "every_sink"},
-                   {"kind": "console", "rows": 1})
+    shop = project(
+        {"kind": "delta"},
+        jdbc(postgres, "every_sink"),
+        {"kind": "kafka", "servers": kafka_broker.servers, "topic": topic, "key": "id"},
+        {"kind": "files", "path": "out", "format": "csv"},
+        {"kind": "foreach_batch", "function": "f.py:note"},
+        {"kind": "memory", "name": "every_sink"},
+        {"kind": "console", "rows": 1},
+    )
     shop.land("1.json", order(1) + order(1) + order(2) + "{broken\n")
     first = shop.run()
     assert first.error is None
-    places = ["jdbc every_sink", "kafka every_sink", "files out", "foreach_batch f.py:note", "memory every_sink", "console"]
+    places = [
+        "jdbc every_sink",
+        "kafka every_sink",
+        "files out",
+        "foreach_batch f.py:note",
+        "memory every_sink",
+        "console",
+    ]
     assert first.steps[0].delivered == dict.fromkeys(places, 2)
     shop.land("2.json", order(2) + order(3))
     shop.run()
@@ -76,18 +112,35 @@ def test_every_sink_gets_the_rows_of_the_target_once_also_when_a_batch_comes_aga
     assert [batch.replayed for batch in again.steps[0].batches] == [True]
     assert again.steps[0].delivered == dict.fromkeys(places, 1)
     wanted = Counter([("o1", 1), ("o2", 2), ("o3", 3)])
-    assert shop.rows("id", "n") == select(postgres, "every_sink") == sent(kafka_broker, topic) == wanted
-    assert Counter((r.id, int(r.n)) for r in spark.read.option("header", True).csv(str(tmp_path / "root" / "out")).collect()) == wanted
+    assert (
+        shop.rows("id", "n")
+        == select(postgres, "every_sink")
+        == sent(kafka_broker, topic)
+        == wanted
+    )
+    assert (
+        Counter(
+            (r.id, int(r.n))
+            for r in spark.read.option("header", True).csv(str(tmp_path / "root" / "out")).collect()
+        )
+        == wanted
+    )
     assert Counter((r.id, r.n) for r in spark.table("every_sink").collect()) == wanted
     noted = Counter((tmp_path / "noted").read_text().splitlines())
     assert sorted(line.rpartition(" ")[2] for line in noted) == ["o1", "o2", "o3"]
     assert max(noted.values()) == 2 and len(kafka_broker.read(topic)) == 4
-    assert "rows were delivered to jdbc every_sink" in " ".join((Path(shop.paths.reports()) / f"{first.run_id}.html").read_text().split())
+    assert "rows were delivered to jdbc every_sink" in " ".join(
+        (Path(shop.paths.reports()) / f"{first.run_id}.html").read_text().split()
+    )
 
 
 def test_a_row_that_replaces_its_copy_reaches_the_sinks_and_an_upsert_keeps_one(project, postgres):
-    shop = project({"kind": "delta"}, jdbc(postgres, "replaced", mode="upsert", keys=["id"]), jdbc(postgres, "history"),
-                   dedup={"keys": ["id"], "within": "2 days", "order_by": ["n desc"]})
+    shop = project(
+        {"kind": "delta"},
+        jdbc(postgres, "replaced", mode="upsert", keys=["id"]),
+        jdbc(postgres, "history"),
+        dedup={"keys": ["id"], "within": "2 days", "order_by": ["n desc"]},
+    )
     shop.land("1.json", order(1, n=5) + order(2, n=1))
     shop.run()
     shop.land("2.json", order(1, n=7) + order(2, n=0))
@@ -97,8 +150,12 @@ def test_a_row_that_replaces_its_copy_reaches_the_sinks_and_an_upsert_keeps_one(
     assert select(postgres, "history") == Counter([("o1", 5), ("o2", 1), ("o1", 7)])
 
 
-def test_a_step_without_a_target_writes_its_good_rows_and_accounts_for_the_others(project, postgres):
-    shop = project(jdbc(postgres, "no_target"), dedup={"keys": ["id"], "within": "2 days", "memory": "state"})
+def test_a_step_without_a_target_writes_its_good_rows_and_accounts_for_the_others(
+    project, postgres
+):
+    shop = project(
+        jdbc(postgres, "no_target"), dedup={"keys": ["id"], "within": "2 days", "memory": "state"}
+    )
     shop.land("1.json", order(1) + order(1) + order(2) + "{broken\n")
     counts = shop.run().counts
     assert (counts.read, counts.written, counts.quarantined, counts.duplicate) == (4, 2, 1, 1)
@@ -108,7 +165,9 @@ def test_a_step_without_a_target_writes_its_good_rows_and_accounts_for_the_other
     assert select(postgres, "no_target") == Counter([("o1", 1), ("o2", 2), ("o3", 3)])
 
 
-def test_a_database_that_is_away_ends_the_run_as_one_that_may_pass_and_the_next_completes_it(project, postgres, monkeypatch):
+def test_a_database_that_is_away_ends_the_run_as_one_that_may_pass_and_the_next_completes_it(
+    project, postgres, monkeypatch
+):
     shop = project({"kind": "delta"}, jdbc(postgres, "away"))
     shop.land("1.json", order(1))
     shop.run()
@@ -128,11 +187,18 @@ def test_a_database_that_is_away_ends_the_run_as_one_that_may_pass_and_the_next_
     assert report.exit_code is ExitCode.TRANSIENT
     assert postgres.password not in report.model_dump_json()
     done = shop.run()
-    assert (done.error, done.counts.read, done.counts.written, done.counts.duplicate) == (None, 2, 1, 1)
+    assert (done.error, done.counts.read, done.counts.written, done.counts.duplicate) == (
+        None,
+        2,
+        1,
+        1,
+    )
     assert select(postgres, "away") == shop.rows("id", "n") == Counter([("o1", 1), ("o2", 2)])
 
 
-def test_a_backfill_sends_only_what_was_missing_and_refuses_to_send_a_range_again(project, postgres):
+def test_a_backfill_sends_only_what_was_missing_and_refuses_to_send_a_range_again(
+    project, postgres
+):
     shop = project({"kind": "delta"}, jdbc(postgres, "range_again"))
     shop.land("1.json", order(1) + order(2))
     shop.run()
@@ -140,7 +206,10 @@ def test_a_backfill_sends_only_what_was_missing_and_refuses_to_send_a_range_agai
     shop.land("2.json", order(3))
     assert shop.run(window=window).counts.written == 1
     refused = shop.run(window=window, write="replace")
-    assert (refused.exit_code, "replacing a range would send its rows again" in refused.error) == (ExitCode.TERMINAL, True)
+    assert (refused.exit_code, "replacing a range would send its rows again" in refused.error) == (
+        ExitCode.TERMINAL,
+        True,
+    )
     assert select(postgres, "range_again") == Counter([("o1", 1), ("o2", 2), ("o3", 3)])
 
 
@@ -151,6 +220,10 @@ def test_a_target_has_a_name_in_the_catalog(project, spark):
         shop.run()
         shop.land("2.json", order(1) + order(2))
         shop.run()
-        assert Counter((r.id, r.n) for r in spark.table("named_orders").collect()) == shop.rows("id", "n") == Counter([("o1", 1), ("o2", 2)])
+        assert (
+            Counter((r.id, r.n) for r in spark.table("named_orders").collect())
+            == shop.rows("id", "n")
+            == Counter([("o1", 1), ("o2", 2)])
+        )
     finally:
         spark.sql("DROP TABLE IF EXISTS named_orders")

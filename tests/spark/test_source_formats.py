@@ -42,12 +42,17 @@ def long(*values: int) -> pa.Array:
 
 # --- formats that carry their schema ------------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize(("format_", "encode"), [("parquet", as_parquet), ("orc", as_orc)])
-def test_parquet_and_orc_are_matched_by_name_and_broken_files_are_refused(spark, tmp_path, format_, encode):
+def test_parquet_and_orc_are_matched_by_name_and_broken_files_are_refused(
+    spark, tmp_path, format_, encode
+):
     project = Project(spark, tmp_path, {"format": format_, "schema": PAIR})
     good = encode(a=long(1), s=["x"])
     project.land("good", good)
-    project.land("more", encode(z=pa.array([None, 5], pa.int32()), s=["x", "y"], w=["q", None], a=long(2, 3)))
+    project.land(
+        "more", encode(z=pa.array([None, 5], pa.int32()), s=["x", "y"], w=["q", None], a=long(2, 3))
+    )
     project.land("wider", encode(a=long(4), s=["x"], z=long(6)))
     project.land("less", encode(a=long(5)))
     project.land("case", encode(A=long(6), S=["c"]))
@@ -57,11 +62,24 @@ def test_parquet_and_orc_are_matched_by_name_and_broken_files_are_refused(spark,
     project.land("empty", "")
     report = project.run()
     assert (report.status, report.error) == ("done", None)
-    assert project.rows("a", "s", "_rescued") == Counter([
-        (1, "x", None), (2, "x", '{"w":"q"}'), (3, "y", '{"z":5}'), (4, "x", '{"z":6}'), (5, None, None), (6, "c", None), (7, "x", None),
-    ])
-    assert {row._source.rsplit("/", 1)[-1]: row.reasons for row in project.quarantine()} == {"cut": ["unreadable_file"], "text": ["unreadable_file"]}
-    assert any("lack and read as NULL: s (first: less)" in warning for warning in report.steps[0].warnings)
+    assert project.rows("a", "s", "_rescued") == Counter(
+        [
+            (1, "x", None),
+            (2, "x", '{"w":"q"}'),
+            (3, "y", '{"z":5}'),
+            (4, "x", '{"z":6}'),
+            (5, None, None),
+            (6, "c", None),
+            (7, "x", None),
+        ]
+    )
+    assert {row._source.rsplit("/", 1)[-1]: row.reasons for row in project.quarantine()} == {
+        "cut": ["unreadable_file"],
+        "text": ["unreadable_file"],
+    }
+    assert any(
+        "lack and read as NULL: s (first: less)" in warning for warning in report.steps[0].warnings
+    )
 
     wrong = project.land("wrong", encode(a=["text"], s=["x"]))
     report = project.run()
@@ -85,29 +103,49 @@ def test_avro_is_matched_by_name_and_broken_files_are_refused(spark, tmp_path):
     project.land("empty.avro", "")
     report = project.run()
     assert (report.status, report.error) == ("done", None)
-    assert project.rows("a", "s", "_rescued") == Counter([(1, "x", None), (2, "x", '{"z":5}'), (3, None, None)])
-    assert {row._source.rsplit("/", 1)[-1]: row.reasons for row in project.quarantine()} == {"cut.avro": ["unreadable_file"], "text.avro": ["unreadable_file"]}
+    assert project.rows("a", "s", "_rescued") == Counter(
+        [(1, "x", None), (2, "x", '{"z":5}'), (3, None, None)]
+    )
+    assert {row._source.rsplit("/", 1)[-1]: row.reasons for row in project.quarantine()} == {
+        "cut.avro": ["unreadable_file"],
+        "text.avro": ["unreadable_file"],
+    }
 
 
-@pytest.mark.parametrize(("format_", "content", "named"), [
-    ("parquet", as_parquet(a=long(1), s=["x"], z=long(2)), "z"),
-    ("csv", b"a,s,z\n1,x,2\n", "z"),
-    ("json", b'{"a":1,"s":"x","z":2}\n', "z"),
-])
-def test_undeclared_fields_stop_the_run_where_the_policy_is_fail(spark, tmp_path, format_, content, named):
-    project = Project(spark, tmp_path, {"format": format_, "schema": PAIR, "unknown_fields": "fail"})
+@pytest.mark.parametrize(
+    ("format_", "content", "named"),
+    [
+        ("parquet", as_parquet(a=long(1), s=["x"], z=long(2)), "z"),
+        ("csv", b"a,s,z\n1,x,2\n", "z"),
+        ("json", b'{"a":1,"s":"x","z":2}\n', "z"),
+    ],
+)
+def test_undeclared_fields_stop_the_run_where_the_policy_is_fail(
+    spark, tmp_path, format_, content, named
+):
+    project = Project(
+        spark, tmp_path, {"format": format_, "schema": PAIR, "unknown_fields": "fail"}
+    )
     bad = project.land("bad", content)
     report = project.run()
     assert (report.status, report.exit_code) == ("failed", ExitCode.TERMINAL)
     assert "the schema does not declare" in report.error
     assert f"{named}" in report.error
     assert report.counts.read == 0
-    bad.write_bytes({"parquet": as_parquet(a=long(1), s=["x"]), "csv": b"a,s\n1,x\n", "json": b'{"a":1,"s":"x"}\n'}[format_])
+    bad.write_bytes(
+        {
+            "parquet": as_parquet(a=long(1), s=["x"]),
+            "csv": b"a,s\n1,x\n",
+            "json": b'{"a":1,"s":"x"}\n',
+        }[format_]
+    )
     assert project.run().counts.written == 1
 
 
 def test_undeclared_fields_are_left_out_where_the_policy_is_ignore(spark, tmp_path):
-    project = Project(spark, tmp_path, {"format": "json", "schema": PAIR, "unknown_fields": "ignore"})
+    project = Project(
+        spark, tmp_path, {"format": "json", "schema": PAIR, "unknown_fields": "ignore"}
+    )
     project.land("a.json", '{"a":1,"z":2}\n{"a":3,"a":4}\n{"a":5}{"a":6}\n')
     assert project.run().counts.written == 1
     assert "_rescued" not in project._table(project.paths.table("s")).columns
@@ -125,25 +163,50 @@ def test_files_that_disagree_on_an_undeclared_column_are_an_error_that_names_it(
 
 # --- records that span lines --------------------------------------------------------------------------------------------------------------------
 
+
 def test_csv_values_may_hold_line_breaks_and_keep_header_and_raw_text(spark, tmp_path):
-    project = Project(spark, tmp_path, {"format": "csv", "multi_line": True, "schema": {"id": "int", "name": "string", "price": "double"}})
+    project = Project(
+        spark,
+        tmp_path,
+        {
+            "format": "csv",
+            "multi_line": True,
+            "schema": {"id": "int", "name": "string", "price": "double"},
+        },
+    )
     project.land("good.csv", 'id,name,price\r\n1,"two\r\nlines",1.5\r\n\r\n2,b,2.5\r\n')
     project.land("reordered.csv", '"price",id,name,"mo\nre"\n1.5,3,"r\n\n ""q""",x\n')
     project.land("open.csv", 'id,name,price\n4,a,1\n5,"open,1\n6,b,2\n')
     project.land("latin.csv", "id,name,price\n7,Mü,1\n".encode("latin-1"))
-    project.land("pipe.csv.gz", gzip.compress(b'id,name,price\n8,5" pipe,3\n9,"",1\nx,"bad\nnumber",1\n'))
+    project.land(
+        "pipe.csv.gz", gzip.compress(b'id,name,price\n8,5" pipe,3\n9,"",1\nx,"bad\nnumber",1\n')
+    )
     project.land("empty.csv", "")
     assert project.run().error is None
-    assert project.rows("id", "name", "price", "_rescued") == Counter([
-        (1, "two\r\nlines", 1.5, None), (2, "b", 2.5, None), (3, 'r\n\n "q"', 1.5, '{"mo\\nre":"x"}'), (4, "a", 1.0, None), (8, '5" pipe', 3.0, None), (9, None, 1.0, None),
-    ])
-    assert set(details(project)) == {'5,"open,1\n6,b,2\n', "id,name,price\n7,M\ufffd,1\n", 'x,"bad\nnumber",1'}
+    assert project.rows("id", "name", "price", "_rescued") == Counter(
+        [
+            (1, "two\r\nlines", 1.5, None),
+            (2, "b", 2.5, None),
+            (3, 'r\n\n "q"', 1.5, '{"mo\\nre":"x"}'),
+            (4, "a", 1.0, None),
+            (8, '5" pipe', 3.0, None),
+            (9, None, 1.0, None),
+        ]
+    )
+    assert set(details(project)) == {
+        '5,"open,1\n6,b,2\n',
+        "id,name,price\n7,M\ufffd,1\n",
+        'x,"bad\nnumber",1',
+    }
 
 
 def test_json_documents_may_span_lines(spark, tmp_path):
     columns = {"a": "int", "n": "struct<x:int,y:array<string>>", "m": "map<string,int>"}
     project = Project(spark, tmp_path, {"format": "json", "multi_line": True, "schema": columns})
-    project.land("array.json", '[\n{"a":1,\n"n":{"x":1,"y":["p"],"undeclared":3}},\n{"a":2,"m":{"k":5},"u":1}, null, 5, {"a":"x"}, {"a":3,"a":4}]\n')
+    project.land(
+        "array.json",
+        '[\n{"a":1,\n"n":{"x":1,"y":["p"],"undeclared":3}},\n{"a":2,"m":{"k":5},"u":1}, null, 5, {"a":"x"}, {"a":3,"a":4}]\n',
+    )
     project.land("object.json", '{\n"a":5}\n')
     project.land("broken.json", '[{"a":6},\n{"a":')
     project.land("blank.json", " \n")
@@ -152,19 +215,44 @@ def test_json_documents_may_span_lines(spark, tmp_path):
     project.land("arrays.json", '[{"a":7}]\n[{"a":8}]')
     project.land("bom.json", b'\xef\xbb\xbf[{"a":9}]')
     assert project.run().error is None
-    assert project.rows("a", "n.x", "_rescued") == Counter([(1, 1, None), (2, None, '{"u":"1"}'), (5, None, None), (9, None, None)])
-    assert set(details(project)) == {"null", "5", '{"a":"x"}', '{"a":3,"a":4}', '[{"a":6},\n{"a":', '{"a":7}\n{"a":8}', '[{"a":7}]\n[{"a":8}]'}
+    assert project.rows("a", "n.x", "_rescued") == Counter(
+        [(1, 1, None), (2, None, '{"u":"1"}'), (5, None, None), (9, None, None)]
+    )
+    assert set(details(project)) == {
+        "null",
+        "5",
+        '{"a":"x"}',
+        '{"a":3,"a":4}',
+        '[{"a":6},\n{"a":',
+        '{"a":7}\n{"a":8}',
+        '[{"a":7}]\n[{"a":8}]',
+    }
 
 
 # --- encodings ----------------------------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("encoding", "contents", "rows", "refused"), [
-    ("ISO-8859-1", ["a,s\r\n1,Mü\r\n".encode("latin-1")], [(1, "Mü")], 0),
-    ("windows-1252", ["a,s\n1,€\n".encode("cp1252")], [(1, "€")], 0),
-    ("UTF-16", ["s,a\r\nMü,1\r\n".encode("utf-16"), b"\xfe\xff" + "a,s\n2,€\n".encode("utf-16-be"), b"\xff\xfeodd"], [(1, "Mü"), (2, "€")], 1),
-    ("UTF-16LE", ["\ufeffa,s\n1,Ċ\u0a00Ā\n".encode("utf-16-le")], [(1, "Ċ\u0a00Ā")], 0),
-])
-def test_a_declared_encoding_is_decoded_header_and_rows(spark, tmp_path, encoding, contents, rows, refused):
+
+@pytest.mark.parametrize(
+    ("encoding", "contents", "rows", "refused"),
+    [
+        ("ISO-8859-1", ["a,s\r\n1,Mü\r\n".encode("latin-1")], [(1, "Mü")], 0),
+        ("windows-1252", ["a,s\n1,€\n".encode("cp1252")], [(1, "€")], 0),
+        (
+            "UTF-16",
+            [
+                "s,a\r\nMü,1\r\n".encode("utf-16"),
+                b"\xfe\xff" + "a,s\n2,€\n".encode("utf-16-be"),
+                b"\xff\xfeodd",
+            ],
+            [(1, "Mü"), (2, "€")],
+            1,
+        ),
+        ("UTF-16LE", ["\ufeffa,s\n1,Ċ\u0a00Ā\n".encode("utf-16-le")], [(1, "Ċ\u0a00Ā")], 0),
+    ],
+)
+def test_a_declared_encoding_is_decoded_header_and_rows(
+    spark, tmp_path, encoding, contents, rows, refused
+):
     project = Project(spark, tmp_path, {"format": "csv", "encoding": encoding, "schema": PAIR})
     for number, content in enumerate(contents):
         project.land(f"{number}.csv", content)
@@ -175,13 +263,26 @@ def test_a_declared_encoding_is_decoded_header_and_rows(spark, tmp_path, encodin
 
 # --- options, text, compression, bounds ---------------------------------------------------------------------------------------------------------
 
+
 def test_sparks_own_options_are_passed_through(spark, tmp_path):
-    options = {"sep": ";", "quote": "'", "dateFormat": "dd.MM.yyyy", "timestampFormat": "dd.MM.yyyy HH:mm", "nullValue": "-", "comment": "#"}
+    options = {
+        "sep": ";",
+        "quote": "'",
+        "dateFormat": "dd.MM.yyyy",
+        "timestampFormat": "dd.MM.yyyy HH:mm",
+        "nullValue": "-",
+        "comment": "#",
+    }
     columns = {"d": "date", "t": "timestamp", "s": "string"}
     project = Project(spark, tmp_path, {"format": "csv", "options": options, "schema": columns})
-    project.land("a.csv", "# made by hand\nt;d;s\n#01.01.2026;a comment\n01.02.2026 03:04;31.12.2025;'x;y'\n-;-;-\n")
+    project.land(
+        "a.csv",
+        "# made by hand\nt;d;s\n#01.01.2026;a comment\n01.02.2026 03:04;31.12.2025;'x;y'\n-;-;-\n",
+    )
     assert project.run().error is None
-    assert project.rows("d", "t", "s") == Counter([(date(2025, 12, 31), datetime(2026, 2, 1, 3, 4), "x;y"), (None, None, None)])
+    assert project.rows("d", "t", "s") == Counter(
+        [(date(2025, 12, 31), datetime(2026, 2, 1, 3, 4), "x;y"), (None, None, None)]
+    )
     assert not project.quarantine()
 
 
@@ -194,17 +295,33 @@ def test_csv_without_header_is_read_by_position(spark, tmp_path):
 
 
 def test_text_is_one_row_a_line_and_a_batch_holds_no_more_files_than_allowed(spark, tmp_path):
-    project = Project(spark, tmp_path, {"format": "text", "max_files_per_batch": 2, "schema": {"value": "string"}})
-    for number, content in enumerate([b"one\n\ntwo\r\n", gzip.compress(b"three\n"), bz2.compress(b"four\n"), b"five", "Mü\n".encode("latin-1")]):
+    project = Project(
+        spark, tmp_path, {"format": "text", "max_files_per_batch": 2, "schema": {"value": "string"}}
+    )
+    for number, content in enumerate(
+        [
+            b"one\n\ntwo\r\n",
+            gzip.compress(b"three\n"),
+            bz2.compress(b"four\n"),
+            b"five",
+            "Mü\n".encode("latin-1"),
+        ]
+    ):
         project.land(f"{number}.txt" + {1: ".gz", 2: ".bz2"}.get(number, ""), content)
     report = project.run()
-    assert project.rows("value") == Counter([(word,) for word in ("one", "two", "three", "four", "five")])
+    assert project.rows("value") == Counter(
+        [(word,) for word in ("one", "two", "three", "four", "five")]
+    )
     assert [batch.files for batch in report.steps[0].batches] == [2, 2, 1]
     assert report.counts.quarantined == 1
 
 
 def test_a_batch_holds_no_more_bytes_than_allowed(spark, tmp_path):
-    project = Project(spark, tmp_path, {"format": "text", "max_bytes_per_batch": "2 KB", "schema": {"value": "string"}})
+    project = Project(
+        spark,
+        tmp_path,
+        {"format": "text", "max_bytes_per_batch": "2 KB", "schema": {"value": "string"}},
+    )
     for number in range(4):
         project.land(f"{number}.txt", "x" * 900 + "\n")
     assert [batch.files for batch in project.run().steps[0].batches] == [2, 2]
@@ -212,10 +329,42 @@ def test_a_batch_holds_no_more_bytes_than_allowed(spark, tmp_path):
 
 # --- the probe and Spark ------------------------------------------------------------------------------------------------------------------------
 
-FOLDERS = ["", "a/", "b c/", "a/2026-01/", "ü/", "_k=1/", "_hidden/", ".hidden/", "100%/", "x._COPYING_/", "_metadata_x/", "d.json/"]
-NAMES = ["1.json", "2.json", "a b.json", "ü%20.json", ".h.json", "_h.json", "w.json.tmp", "c.json._COPYING_", "n.txt", "p+q=r.json", "#.json", "_x=1.json"]
+FOLDERS = [
+    "",
+    "a/",
+    "b c/",
+    "a/2026-01/",
+    "ü/",
+    "_k=1/",
+    "_hidden/",
+    ".hidden/",
+    "100%/",
+    "x._COPYING_/",
+    "_metadata_x/",
+    "d.json/",
+]
+NAMES = [
+    "1.json",
+    "2.json",
+    "a b.json",
+    "ü%20.json",
+    ".h.json",
+    "_h.json",
+    "w.json.tmp",
+    "c.json._COPYING_",
+    "n.txt",
+    "p+q=r.json",
+    "#.json",
+    "_x=1.json",
+]
 SOURCES = [
-    {}, {"pattern": "*.json"}, {"pattern": "[!_]*.{json,txt}"}, {"path": "/*"}, {"path": "/{a,b c,.hidden}"}, {"path": "/?"}, {"path": "/a/../a//"},
+    {},
+    {"pattern": "*.json"},
+    {"pattern": "[!_]*.{json,txt}"},
+    {"path": "/*"},
+    {"path": "/{a,b c,.hidden}"},
+    {"path": "/?"},
+    {"path": "/a/../a//"},
     {"path": "/[!a]*", "pattern": "[1-9].json"},
 ]
 
@@ -232,12 +381,19 @@ def test_the_probe_and_spark_see_the_same_files(spark, tmp_path, seed):
     """Over random trees: what waits is exactly what a run then reads, and after it nothing waits."""
     generator, entries = random.Random(seed), dict(SOURCES[seed])
     project = Project(spark, tmp_path, {"format": "text", "schema": {"value": "string"}})
-    project.source = {**project.source, **entries, "path": f"{project.landing}{entries.get('path', '')}"}
+    project.source = {
+        **project.source,
+        **entries,
+        "path": f"{project.landing}{entries.get('path', '')}",
+    }
     for count in (25, 6):
         plant(generator, project, count)
         pipeline = load_pipeline(project.write())
         known = project.rows("value") if project.reports else Counter()
-        expected = Counter((f.path.removeprefix(f"{project.landing}/"),) for f in list_files(pipeline.steps[0].source))
+        expected = Counter(
+            (f.path.removeprefix(f"{project.landing}/"),)
+            for f in list_files(pipeline.steps[0].source)
+        )
         (backlog,) = measure_pipeline(pipeline, project.paths)
         assert backlog.files == len(expected - known)
         report = project.run()

@@ -7,11 +7,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sluice.spec import PROJECT
+from sluice.storage import PROJECT
 
 from tests.spark.factories import Project
 
-SOURCES, SINKS = ("files", "kafka", "table"), ("delta", "kafka", "jdbc", "files", "foreach", "foreach_batch", "console", "memory")
+SOURCES, SINKS = (
+    ("files", "kafka", "table"),
+    ("delta", "kafka", "jdbc", "files", "foreach", "foreach_batch", "console", "memory"),
+)
 FIELDS = {"id": "string", "n": "bigint", "at": "timestamp"}
 WANTED = Counter([("o1", 1), ("o2", 2)])
 CODE = """
@@ -42,13 +45,26 @@ def run(spark, kafka_broker, postgres, tmp_path_factory):
         if source in done:
             return done[source]
         folder, name = tmp_path_factory.mktemp(source), f"matrix_{source}"
-        (folder / "code.py").write_text(CODE.format(place=str(folder / "foreach"), other=str(folder / "foreach_batch")))
+        (folder / "code.py").write_text(
+            CODE.format(place=str(folder / "foreach"), other=str(folder / "foreach_batch"))
+        )
         topic = kafka_broker.create_topic(f"{name}_out")
         login = {"url": postgres.jdbc_url, "user": postgres.user, "password": "${MATRIX_PASSWORD}"}
-        sinks = [{"kind": "delta"}, {"kind": "kafka", "servers": kafka_broker.servers, "topic": topic}, {"kind": "jdbc", "table": name, **login},
-                 {"kind": "files", "path": "out", "format": "parquet"}, {"kind": "foreach", "writer": "code.py:Writer"},
-                 {"kind": "foreach_batch", "function": "code.py:write"}, {"kind": "console"}, {"kind": "memory", "name": name}]
-        step = {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}, "sink": sinks}
+        sinks = [
+            {"kind": "delta"},
+            {"kind": "kafka", "servers": kafka_broker.servers, "topic": topic},
+            {"kind": "jdbc", "table": name, **login},
+            {"kind": "files", "path": "out", "format": "parquet"},
+            {"kind": "foreach", "writer": "code.py:Writer"},
+            {"kind": "foreach_batch", "function": "code.py:write"},
+            {"kind": "console"},
+            {"kind": "memory", "name": name},
+        ]
+        step = {
+            "event_time": {"column": "at"},
+            "dedup": {"keys": ["id"], "within": "2 days"},
+            "sink": sinks,
+        }
         project = Project(spark, folder, _make_source(source, folder), step)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MATRIX_PASSWORD", postgres.password)
@@ -62,12 +78,20 @@ def run(spark, kafka_broker, postgres, tmp_path_factory):
         if source == "kafka":
             topic = kafka_broker.create_topic("matrix_in")
             kafka_broker.produce(topic, lines)
-            return {"kind": "kafka", "servers": kafka_broker.servers, "subscribe": topic, "format": "json", "schema": FIELDS}
+            return {
+                "kind": "kafka",
+                "servers": kafka_broker.servers,
+                "subscribe": topic,
+                "format": "json",
+                "schema": FIELDS,
+            }
         if source == "files":
             (folder / "landing").mkdir()
             (folder / "landing" / "1.json").write_text("\n".join(lines) + "\n")
             return {"kind": "files", "format": "json", "schema": FIELDS}
-        rows = spark.read.schema("id string, n bigint, at timestamp").json(spark.sparkContext.parallelize(lines))
+        rows = spark.read.schema("id string, n bigint, at timestamp").json(
+            spark.sparkContext.parallelize(lines)
+        )
         rows.write.format("delta").save(str(folder / "upstream"))
         return {"kind": "table", "path": str(folder / "upstream")}
 
@@ -78,10 +102,18 @@ def run(spark, kafka_broker, postgres, tmp_path_factory):
 @pytest.mark.parametrize("source", SOURCES)
 def test_cell(run, spark, kafka_broker, postgres, capsys, source, sink):
     project, printed = run(source, capsys)
-    read = {"delta": partial(_rows, project), "kafka": partial(_sent, kafka_broker, source), "jdbc": partial(_table, postgres, source),
-            "files": lambda: Counter((r.id, r.n) for r in spark.read.parquet(str(project.folder / "root" / "out")).collect()),
-            "foreach": partial(_noted, project, "foreach"), "foreach_batch": partial(_noted, project, "foreach_batch"), "console": partial(_printed, printed),
-            "memory": lambda: Counter((r.id, r.n) for r in spark.table(f"matrix_{source}").collect())}
+    read = {
+        "delta": partial(_rows, project),
+        "kafka": partial(_sent, kafka_broker, source),
+        "jdbc": partial(_table, postgres, source),
+        "files": lambda: Counter(
+            (r.id, r.n) for r in spark.read.parquet(str(project.folder / "root" / "out")).collect()
+        ),
+        "foreach": partial(_noted, project, "foreach"),
+        "foreach_batch": partial(_noted, project, "foreach_batch"),
+        "console": partial(_printed, printed),
+        "memory": lambda: Counter((r.id, r.n) for r in spark.table(f"matrix_{source}").collect()),
+    }
     assert read[sink]() == WANTED
 
 
@@ -100,13 +132,23 @@ def _table(postgres, source: str) -> Counter:
 
 
 def _noted(project: Project, name: str) -> Counter:
-    return Counter((line.split()[0], int(line.split()[1])) for line in (project.folder / name).read_text().splitlines())
+    return Counter(
+        (line.split()[0], int(line.split()[1]))
+        for line in (project.folder / name).read_text().splitlines()
+    )
 
 
 def _printed(text: str) -> Counter:
-    return Counter((found[0], int(found[1])) for found in re.findall(r"\|\s*(o\d)\s*\|\s*(\d)\s*\|", text))
+    return Counter(
+        (found[0], int(found[1])) for found in re.findall(r"\|\s*(o\d)\s*\|\s*(\d)\s*\|", text)
+    )
 
 
 def test_the_docs_name_the_test_of_every_cell():
     text = (PROJECT / "include" / "docs" / "sources_and_sinks.md").read_text()
-    assert [f"test_cell[{source}-{sink}]" for source in SOURCES for sink in SINKS if f"test_cell[{source}-{sink}]" not in text] == []
+    assert [
+        f"test_cell[{source}-{sink}]"
+        for source in SOURCES
+        for sink in SINKS
+        if f"test_cell[{source}-{sink}]" not in text
+    ] == []

@@ -20,7 +20,9 @@ def table(spark, tmp_path):
         path = str(tmp_path / "upstream")
 
         def add(self, *numbers: int) -> None:
-            rows = spark.createDataFrame([(f"o{n}", n) for n in numbers], "id string, n bigint").selectExpr("*", "TIMESTAMP '2026-01-01 00:00:00' AS at")
+            rows = spark.createDataFrame(
+                [(f"o{n}", n) for n in numbers], "id string, n bigint"
+            ).selectExpr("*", "TIMESTAMP '2026-01-01 00:00:00' AS at")
             rows.coalesce(1).write.format("delta").mode("append").save(self.path)
 
         def sql(self, statement: str) -> None:
@@ -32,7 +34,12 @@ def table(spark, tmp_path):
 @pytest.fixture
 def project(spark, table, tmp_path):
     def make(step: dict | None = None, folder: str = "p", **source: object) -> Project:
-        return Project(spark, tmp_path / folder, {"kind": "table", "path": table.path, **source}, step or {"sink": {"mode": "append"}})
+        return Project(
+            spark,
+            tmp_path / folder,
+            {"kind": "table", "path": table.path, **source},
+            step or {"sink": {"mode": "append"}},
+        )
 
     return make
 
@@ -60,7 +67,16 @@ def test_each_commit_is_read_once_and_the_probe_reads_the_tables_log(project, ta
 
 def test_a_step_reads_what_an_earlier_one_of_the_same_run_wrote(spark, tmp_path):
     first = {"sink": {"kind": "delta"}, **DEDUP}
-    shop = Project(spark, tmp_path, {"kind": "files", "format": "json", "schema": {"id": "string", "n": "bigint", "at": "timestamp"}}, first)
+    shop = Project(
+        spark,
+        tmp_path,
+        {
+            "kind": "files",
+            "format": "json",
+            "schema": {"id": "string", "n": "bigint", "at": "timestamp"},
+        },
+        first,
+    )
     write = shop.write
 
     def write_two() -> object:
@@ -68,24 +84,47 @@ def test_a_step_reads_what_an_earlier_one_of_the_same_run_wrote(spark, tmp_path)
         import yaml
 
         raw = yaml.safe_load(file.read_text())
-        raw["steps"].append({"name": "big", "source": {"kind": "table", "step": "s"}, "transform": "big.sql", "sink": {"mode": "append"}})
+        raw["steps"].append(
+            {
+                "name": "big",
+                "source": {"kind": "table", "step": "s"},
+                "transform": "big.sql",
+                "sink": {"mode": "append"},
+            }
+        )
         file.write_text(yaml.safe_dump(raw, sort_keys=False))
         return file
 
     shop.write = write_two
     (tmp_path / "big.sql").write_text("SELECT id, n FROM source WHERE n > 1")
-    shop.land("1.json", "".join(json.dumps({"id": f"o{n}", "n": n, "at": "2026-01-01T00:00:00Z"}) + "\n" for n in (1, 2, 2)))
+    shop.land(
+        "1.json",
+        "".join(
+            json.dumps({"id": f"o{n}", "n": n, "at": "2026-01-01T00:00:00Z"}) + "\n"
+            for n in (1, 2, 2)
+        ),
+    )
     report = shop.run()
     assert report.error is None
-    assert [(s.counts.read, s.counts.parsed, s.counts.entered, s.counts.written) for s in report.steps] == [(3, 3, 3, 2), (2, 2, 1, 1)]
+    assert [
+        (s.counts.read, s.counts.parsed, s.counts.entered, s.counts.written) for s in report.steps
+    ] == [(3, 3, 3, 2), (2, 2, 1, 1)]
     shop.land("2.json", json.dumps({"id": "o3", "n": 3, "at": "2026-01-01T00:00:00Z"}) + "\n")
     shop.run()
-    assert Counter(r.n for r in spark.read.format("delta").load(shop.paths.table("big")).collect()) == Counter([2, 3])
+    assert Counter(
+        r.n for r in spark.read.format("delta").load(shop.paths.table("big")).collect()
+    ) == Counter([2, 3])
     assert shop.run().exit_code is ExitCode.NOTHING_NEW
 
 
-@pytest.mark.parametrize(("start", "expected"), [({"version": 1}, [2, 3]), ("latest", []), ("earliest", [1, 2, 3])], ids=["version", "latest", "earliest"])
-def test_a_first_run_begins_where_start_says_and_later_commits_are_all_read(project, table, start, expected):
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [({"version": 1}, [2, 3]), ("latest", []), ("earliest", [1, 2, 3])],
+    ids=["version", "latest", "earliest"],
+)
+def test_a_first_run_begins_where_start_says_and_later_commits_are_all_read(
+    project, table, start, expected
+):
     for number in (1, 2, 3):
         table.add(number)
     shop = project(start=start)
@@ -102,16 +141,26 @@ def test_a_first_run_begins_where_start_says_and_later_commits_are_all_read(proj
 def test_a_first_run_begins_at_a_time(project, table, spark):
     table.add(1)
     table.add(2)
-    made = spark.sql(f"DESCRIBE HISTORY delta.`{table.path}`").where("version = 1").first()["timestamp"]
+    made = (
+        spark.sql(f"DESCRIBE HISTORY delta.`{table.path}`")
+        .where("version = 1")
+        .first()["timestamp"]
+    )
     shop = project(start={"timestamp": made.isoformat()})
     shop.run()
     assert numbers(shop) == [2]
 
 
-def test_a_commit_that_changes_rows_stops_the_run_unless_it_is_passed_over_or_read_as_changes(project, table):
+def test_a_commit_that_changes_rows_stops_the_run_unless_it_is_passed_over_or_read_as_changes(
+    project, table
+):
     table.add(1, 2)
     table.sql("ALTER TABLE {table} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
-    plain, passing, changes = project(folder="a"), project(folder="b", skip_change_commits=True), project(folder="c", change_feed=True, start={"version": 1})
+    plain, passing, changes = (
+        project(folder="a"),
+        project(folder="b", skip_change_commits=True),
+        project(folder="c", change_feed=True, start={"version": 1}),
+    )
     for shop in (plain, passing):
         shop.run()
     table.sql("UPDATE {table} SET n = 20 WHERE n = 2")
@@ -122,13 +171,17 @@ def test_a_commit_that_changes_rows_stops_the_run_unless_it_is_passed_over_or_re
     passing.run()
     assert numbers(passing) == [1, 2, 3]
     assert changes.run().error is None
-    found = Counter((r.change_type, r.n) for r in changes._table(changes.paths.table("s")).collect())
+    found = Counter(
+        (r.change_type, r.n) for r in changes._table(changes.paths.table("s")).collect()
+    )
     assert found == Counter([("update_preimage", 2), ("update_postimage", 20), ("insert", 3)])
 
 
 def test_columns_may_be_renamed_in_a_tracked_table(project, table):
     table.add(1)
-    table.sql("ALTER TABLE {table} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.minReaderVersion = '2', delta.minWriterVersion = '5')")
+    table.sql(
+        "ALTER TABLE {table} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.minReaderVersion = '2', delta.minWriterVersion = '5')"
+    )
     shop = project(schema_tracking=True)
     assert shop.run().error is None
     table.add(2)
@@ -138,13 +191,24 @@ def test_columns_may_be_renamed_in_a_tracked_table(project, table):
         report = shop.run()
     assert report.error is None
     rows = shop._table(shop.paths.table("s"))
-    assert Counter((r.id, r.n, r.number) for r in rows.collect()) == Counter([("o1", 1, None), ("o2", 2, None), ("o3", None, 3)])
+    assert Counter((r.id, r.n, r.number) for r in rows.collect()) == Counter(
+        [("o1", 1, None), ("o2", 2, None), ("o3", None, 3)]
+    )
 
 
 def test_nothing_of_the_first_state_is_late_when_its_order_is_asked_for(project, table, spark):
     for day in (3, 1, 2):
-        spark.sql(f"SELECT 'o{day}' AS id, {day}L AS n, TIMESTAMP '2026-01-0{day} 00:00:00' AS at").write.format("delta").mode("append").save(table.path)
-    shop = project({"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "1 hours", "late": "keep"}}, event_time_order=True, max_files_per_batch=1)
+        spark.sql(
+            f"SELECT 'o{day}' AS id, {day}L AS n, TIMESTAMP '2026-01-0{day} 00:00:00' AS at"
+        ).write.format("delta").mode("append").save(table.path)
+    shop = project(
+        {
+            "event_time": {"column": "at"},
+            "dedup": {"keys": ["id"], "within": "1 hours", "late": "keep"},
+        },
+        event_time_order=True,
+        max_files_per_batch=1,
+    )
     counts = shop.run().counts
     assert (counts.read, counts.written, counts.late) == (3, 3, 0)
 

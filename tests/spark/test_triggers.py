@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sluice.errors import ExitCode
 from sluice.report import RunReport
-from sluice.spec import Paths
+from sluice.storage import Paths
 
 from tests.kafka_broker import Record
 from tests.spark.factories import Project
@@ -31,7 +31,9 @@ def trial(project: Project, seconds: float = 2.0, **step: object) -> tuple:
 
 
 def rows_at(spark, path: str, *columns: str) -> Counter:
-    return Counter(tuple(row) for row in spark.read.format("delta").load(path).select(*columns).collect())
+    return Counter(
+        tuple(row) for row in spark.read.format("delta").load(path).select(*columns).collect()
+    )
 
 
 @contextmanager
@@ -59,19 +61,37 @@ def lines_server(lines: list[str]) -> Iterator[int]:
             thread.join(10)
 
 
-@pytest.mark.parametrize("source", [{"kind": "rate-micro-batch", "rows": 5}, {"kind": "rate", "rows": 20}], ids=lambda source: source["kind"])
-def test_a_source_that_makes_rows_runs_in_a_trial_alone_and_every_row_has_its_fate(spark, tmp_path, source):
+@pytest.mark.parametrize(
+    "source",
+    [{"kind": "rate-micro-batch", "rows": 5}, {"kind": "rate", "rows": 20}],
+    ids=lambda source: source["kind"],
+)
+def test_a_source_that_makes_rows_runs_in_a_trial_alone_and_every_row_has_its_fate(
+    spark, tmp_path, source
+):
     project = Project(spark, tmp_path, source)
     refused = project.run()
-    assert (refused.exit_code, "sluice run --dev" in refused.error, "no run is ever done" in refused.error) == (ExitCode.TERMINAL, True, True)
+    assert (
+        refused.exit_code,
+        "sluice run --dev" in refused.error,
+        "no run is ever done" in refused.error,
+    ) == (ExitCode.TERMINAL, True, True)
     for seconds in (2, 8, 30):  # a slow machine needs longer until the first rows are there
         report, paths = trial(project, seconds)
         if report.counts.read:
             break
     assert (report.status, report.error, report.kind) == ("done", None, "trial")
-    assert report.counts.read == report.counts.written == rows_at(spark, paths.table("s"), "value").total() > 0
+    assert (
+        report.counts.read
+        == report.counts.written
+        == rows_at(spark, paths.table("s"), "value").total()
+        > 0
+    )
     assert not report.steps[0].left_for_next_run
-    assert not (tmp_path / "root" / "tables").exists() and not (tmp_path / "root" / "checkpoints").exists()
+    assert (
+        not (tmp_path / "root" / "tables").exists()
+        and not (tmp_path / "root" / "checkpoints").exists()
+    )
 
 
 def test_a_socket_is_read_in_a_trial_until_its_seconds_are_over(spark, tmp_path):
@@ -83,7 +103,9 @@ def test_a_socket_is_read_in_a_trial_until_its_seconds_are_over(spark, tmp_path)
     assert rows_at(spark, paths.table("s"), "value") == Counter({("one",): 1, ("two",): 2})
 
 
-def test_a_trial_of_files_reads_them_all_each_time_and_touches_nothing_that_is_scheduled(spark, tmp_path):
+def test_a_trial_of_files_reads_them_all_each_time_and_touches_nothing_that_is_scheduled(
+    spark, tmp_path
+):
     project = Project(spark, tmp_path, FILES)
     project.land("1.json", order(1))
     project.run()
@@ -97,15 +119,33 @@ def test_a_trial_of_files_reads_them_all_each_time_and_touches_nothing_that_is_s
     assert project.rows("id") == Counter([("o1",), ("o2",)])
 
 
-@pytest.mark.parametrize("sink", [{"kind": "kafka", "servers": "127.0.0.1:1", "topic": "t"}, {"mode": "append", "table": "/far/away"}, {"mode": "append", "name": "a.b"},
-                                  {"kind": "files", "path": "s3a://bucket/out"}], ids=["kafka", "table_elsewhere", "catalog", "bucket"])
-def test_a_trial_of_a_source_that_is_read_for_good_sends_its_rows_nowhere_else(spark, tmp_path, sink):
+@pytest.mark.parametrize(
+    "sink",
+    [
+        {"kind": "kafka", "servers": "127.0.0.1:1", "topic": "t"},
+        {"mode": "append", "table": "/far/away"},
+        {"mode": "append", "name": "a.b"},
+        {"kind": "files", "path": "s3a://bucket/out"},
+    ],
+    ids=["kafka", "table_elsewhere", "catalog", "bucket"],
+)
+def test_a_trial_of_a_source_that_is_read_for_good_sends_its_rows_nowhere_else(
+    spark, tmp_path, sink
+):
     report, _ = trial(Project(spark, tmp_path, FILES, {"sink": sink}))
-    assert (report.exit_code, "lies outside the trial's own root" in report.error) == (ExitCode.TERMINAL, True)
+    assert (report.exit_code, "lies outside the trial's own root" in report.error) == (
+        ExitCode.TERMINAL,
+        True,
+    )
 
 
 def test_once_takes_the_backlog_in_one_batch_and_available_now_goes_on(spark, tmp_path):
-    project = Project(spark, tmp_path, {**FILES, "max_files_per_batch": 1}, {"sink": {"mode": "append"}, "trigger": "once"})
+    project = Project(
+        spark,
+        tmp_path,
+        {**FILES, "max_files_per_batch": 1},
+        {"sink": {"mode": "append"}, "trigger": "once"},
+    )
     for number in range(3):
         project.land(f"{number}.json", order(number))
     first = project.run()
@@ -132,9 +172,17 @@ def land_later(project: Project, over: threading.Event) -> None:
     project.land("2.json", order(2))
 
 
-def test_processing_time_runs_out_its_budget_between_two_batches_and_available_now_goes_on(spark, tmp_path):
+def test_processing_time_runs_out_its_budget_between_two_batches_and_available_now_goes_on(
+    spark, tmp_path
+):
     for seconds in (5, 20, 80):  # a slow machine needs longer until both files are read
-        project = Project(spark, tmp_path / str(seconds), FILES, {"sink": {"mode": "append"}, "trigger": {"processing_time": "1 second"}}, {"budget": f"{seconds} seconds"})
+        project = Project(
+            spark,
+            tmp_path / str(seconds),
+            FILES,
+            {"sink": {"mode": "append"}, "trigger": {"processing_time": "1 second"}},
+            {"budget": f"{seconds} seconds"},
+        )
         project.land("1.json", order(1))
         over = threading.Event()
         thread = threading.Thread(target=land_later, args=(project, over))
@@ -147,7 +195,11 @@ def test_processing_time_runs_out_its_budget_between_two_batches_and_available_n
         assert project.rows("n").total() == report.counts.written
         if report.counts.written == 2:
             break
-    assert (report.counts.written, len(report.steps[0].batches), report.steps[0].left_for_next_run) == (2, 2, False)
+    assert (
+        report.counts.written,
+        len(report.steps[0].batches),
+        report.steps[0].left_for_next_run,
+    ) == (2, 2, False)
     assert project.plan().must_run  # whatever waits
     project.step["trigger"], project.pipeline["budget"] = "available_now", "5 minutes"
     assert project.plan().reason == "nothing is new"
@@ -156,11 +208,17 @@ def test_processing_time_runs_out_its_budget_between_two_batches_and_available_n
     assert project.rows("n") == Counter([(1,), (2,), (3,)])
 
 
-def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_waits_is_left(spark, tmp_path):
+def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_waits_is_left(
+    spark, tmp_path
+):
     over = tmp_path / "over"
-    (tmp_path / "t.py").write_text(f"import pathlib, time\ndef wait(rows, token):\n    while time.time() < float(pathlib.Path({str(over)!r}).read_text()):\n        time.sleep(0.05)\n")
+    (tmp_path / "t.py").write_text(
+        f"import pathlib, time\ndef wait(rows, token):\n    while time.time() < float(pathlib.Path({str(over)!r}).read_text()):\n        time.sleep(0.05)\n"
+    )
     sinks = [{"mode": "append"}, {"kind": "foreach_batch", "function": "t.py:wait"}]
-    project = Project(spark, tmp_path, {**FILES, "max_files_per_batch": 1}, {"sink": sinks, "trigger": "default"})
+    project = Project(
+        spark, tmp_path, {**FILES, "max_files_per_batch": 1}, {"sink": sinks, "trigger": "default"}
+    )
     for number in range(3):
         project.land(f"{number}.json", order(number))
     for seconds in (4, 16, 64):
@@ -169,12 +227,19 @@ def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_w
         first = project.run()
         if first.counts.written:
             break
-    assert (first.status, first.steps[0].left_for_next_run, first.counts.written) == ("done", True, 1)
+    assert (first.status, first.steps[0].left_for_next_run, first.counts.written) == (
+        "done",
+        True,
+        1,
+    )
     assert project.rows("n") == Counter([(0,)])
     project.step["trigger"], project.pipeline["budget"] = "available_now", "5 minutes"
     over.write_text("0")
     second = project.run()
-    assert (second.counts.written, any(batch.replayed for batch in second.steps[0].batches)) == (2, False)
+    assert (second.counts.written, any(batch.replayed for batch in second.steps[0].batches)) == (
+        2,
+        False,
+    )
     assert project.rows("n") == Counter([(0,), (1,), (2,)])
 
 
@@ -188,51 +253,114 @@ def run_until(project: Project, arrived: Callable[[], bool]) -> RunReport:
     return report
 
 
-def test_continuous_sends_each_record_at_least_once_and_available_now_goes_on_from_its_checkpoint(spark, kafka_broker, tmp_path):
-    source, target = kafka_broker.create_topic("continuous_in", partitions=2), kafka_broker.create_topic("continuous_out")
+def test_continuous_sends_each_record_at_least_once_and_available_now_goes_on_from_its_checkpoint(
+    spark, kafka_broker, tmp_path
+):
+    source, target = (
+        kafka_broker.create_topic("continuous_in", partitions=2),
+        kafka_broker.create_topic("continuous_out"),
+    )
     (tmp_path / "t.sql").write_text("SELECT id, n * 10 AS n FROM source WHERE n <> 3")
-    sink = {"kind": "kafka", "servers": kafka_broker.servers, "topic": target, "key": "id", "headers": {"h": "n"}}
-    project = Project(spark, tmp_path, {"kind": "kafka", "servers": kafka_broker.servers, "subscribe": source, "format": "json", "schema": FILES["schema"]},
-                      {"sink": sink, "transform": "t.sql", "trigger": {"continuous": "1 second"}})
-    kafka_broker.produce(source, [*(Record(order(n), partition=n % 2) for n in range(6)), Record("{broken", partition=0)])
+    sink = {
+        "kind": "kafka",
+        "servers": kafka_broker.servers,
+        "topic": target,
+        "key": "id",
+        "headers": {"h": "n"},
+    }
+    project = Project(
+        spark,
+        tmp_path,
+        {
+            "kind": "kafka",
+            "servers": kafka_broker.servers,
+            "subscribe": source,
+            "format": "json",
+            "schema": FILES["schema"],
+        },
+        {"sink": sink, "transform": "t.sql", "trigger": {"continuous": "1 second"}},
+    )
+    kafka_broker.produce(
+        source,
+        [*(Record(order(n), partition=n % 2) for n in range(6)), Record("{broken", partition=0)],
+    )
     wanted = {b"o0", b"o1", b"o2", b"o4", b"o5"}
-    first = run_until(project, lambda: wanted <= {record.key for record in kafka_broker.read(target)})
+    first = run_until(
+        project, lambda: wanted <= {record.key for record in kafka_broker.read(target)}
+    )
     assert (first.status, first.error, first.counts.read) == ("done", None, 0)
     assert "no counts (all are zero)" in first.steps[0].warnings[0]
     sent = kafka_broker.read(target)
     assert {record.key for record in sent} == wanted
-    assert {json.loads(record.value)["n"] for record in sent} == {0, 10, 20, 40, 50} and sent[0].headers[0][0] == "h"
+    assert {json.loads(record.value)["n"] for record in sent} == {0, 10, 20, 40, 50} and sent[
+        0
+    ].headers[0][0] == "h"
     project.step["trigger"], project.pipeline = "available_now", {}
     kafka_broker.produce(source, [Record(order(n), partition=n % 2) for n in range(6, 9)])
     second = project.run()
     assert (second.error, second.counts.read >= 3) == (None, True)
     project.step["trigger"] = {"continuous": "1 second"}
     kafka_broker.produce(source, [Record(order(n), partition=n % 2) for n in range(9, 12)])
-    assert run_until(project, lambda: b"o11" in {record.key for record in kafka_broker.read(target)}).error is None
+    assert (
+        run_until(
+            project, lambda: b"o11" in {record.key for record in kafka_broker.read(target)}
+        ).error
+        is None
+    )
     project.step["trigger"], project.pipeline = "available_now", {}
     kafka_broker.produce(source, [Record(order(12))])
     assert project.run().error is None
-    assert {record.key.decode() for record in kafka_broker.read(target)} == {f"o{n}" for n in range(13) if n != 3}
+    assert {record.key.decode() for record in kafka_broker.read(target)} == {
+        f"o{n}" for n in range(13) if n != 3
+    }
     assert not project.plan().must_run
 
 
-def test_continuous_is_refused_where_its_tasks_could_not_all_start_or_its_transform_needs_batches(spark, kafka_broker, tmp_path):
+def test_continuous_is_refused_where_its_tasks_could_not_all_start_or_its_transform_needs_batches(
+    spark, kafka_broker, tmp_path
+):
     topic = kafka_broker.create_topic("continuous_wide", partitions=3)
-    project = Project(spark, tmp_path, {"kind": "kafka", "servers": kafka_broker.servers, "subscribe": topic, "format": "json", "schema": FILES["schema"]},
-                      {"sink": {"kind": "console"}, "trigger": {"continuous": "1 second"}})
+    project = Project(
+        spark,
+        tmp_path,
+        {
+            "kind": "kafka",
+            "servers": kafka_broker.servers,
+            "subscribe": topic,
+            "format": "json",
+            "schema": FILES["schema"],
+        },
+        {"sink": {"kind": "console"}, "trigger": {"continuous": "1 second"}},
+    )
     wide = project.run()
     assert (wide.exit_code, "3 partitions, 2 cores" in wide.error) == (ExitCode.TERMINAL, True)
     (tmp_path / "t.sql").write_text("SELECT explode(array(1, 2)) AS n, _row FROM source")
-    project.source["subscribe"], project.step["transform"] = kafka_broker.create_topic("continuous_narrow"), "t.sql"
+    project.source["subscribe"], project.step["transform"] = (
+        kafka_broker.create_topic("continuous_narrow"),
+        "t.sql",
+    )
     refused = project.run()
-    assert (refused.exit_code, "Continuous processing does not support" in refused.error) == (ExitCode.TERMINAL, True)
+    assert (refused.exit_code, "Continuous processing does not support" in refused.error) == (
+        ExitCode.TERMINAL,
+        True,
+    )
 
 
 def test_a_continuous_trial_of_rate_ends_when_its_seconds_are_over(spark, tmp_path):
-    project = Project(spark, tmp_path, {"kind": "rate", "rows": 10, "options": {"numPartitions": "2"}}, {"sink": {"kind": "console"}, "trigger": {"continuous": "1 second"}})
+    project = Project(
+        spark,
+        tmp_path,
+        {"kind": "rate", "rows": 10, "options": {"numPartitions": "2"}},
+        {"sink": {"kind": "console"}, "trigger": {"continuous": "1 second"}},
+    )
     for seconds in (3, 12, 60):
         report, paths = trial(project, seconds)
         if report.steps[0].offsets_after is not None:
             break
-    assert (report.status, report.error, report.counts.read, report.steps[0].offsets_after >= 0) == ("done", None, 0, True)
+    assert (
+        report.status,
+        report.error,
+        report.counts.read,
+        report.steps[0].offsets_after >= 0,
+    ) == ("done", None, 0, True)
     assert not any("no place was noted" in warning for warning in report.steps[0].warnings)

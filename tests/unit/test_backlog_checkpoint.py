@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import yaml
-from sluice.backlog import Checkpoint, measure_pipeline, normalize_uri
+from sluice.backlog import measure_pipeline
+from sluice.checkpoint import Checkpoint, normalize_uri
 from sluice.errors import SourceError
-from sluice.spec import Paths, load_pipeline
+from sluice.spec import load_pipeline
+from sluice.storage import Paths
 
 
 class Log:
@@ -23,11 +25,22 @@ class Log:
         (self.folder / path).write_text("v1\n" + "\n".join(json.dumps(line) for line in lines))
 
     def seen(self, log_id: int, *paths, compact: bool = False) -> None:
-        entries = [{"path": p, "timestamp": int(os.path.getmtime(p.removeprefix("file://")) * 1000), "batchId": n} for n, p in paths]
+        entries = [
+            {
+                "path": p,
+                "timestamp": int(os.path.getmtime(p.removeprefix("file://")) * 1000),
+                "batchId": n,
+            }
+            for n, p in paths
+        ]
         self._write(f"sources/0/{log_id}" + (".compact" if compact else ""), *entries)
 
     def plan(self, batch: int, log_offset: int, watermark: int = 0) -> None:
-        self._write(f"offsets/{batch}", {"batchWatermarkMs": watermark, "batchTimestampMs": 1, "conf": {}}, {"logOffset": log_offset})
+        self._write(
+            f"offsets/{batch}",
+            {"batchWatermarkMs": watermark, "batchTimestampMs": 1, "conf": {}},
+            {"logOffset": log_offset},
+        )
 
     def commit(self, batch: int, watermark: int = 0) -> None:
         self._write(f"commits/{batch}", {"nextBatchWatermarkMs": watermark})
@@ -40,7 +53,11 @@ def place(tmp_path):
     landing.mkdir()
     for name in "abc":
         (landing / f"{name}.json").write_text("{}")
-    step = {"name": "s", "source": {"path": str(landing), "format": "json", "schema": {"a": "int"}}, "sink": {"mode": "append"}}
+    step = {
+        "name": "s",
+        "source": {"path": str(landing), "format": "json", "schema": {"a": "int"}},
+        "sink": {"mode": "append"},
+    }
     (tmp_path / "p.yaml").write_text(yaml.safe_dump({"name": "p", "steps": [step]}))
     paths = Paths.under(tmp_path / "root", "p")
     log = Log(tmp_path / "root" / "checkpoints" / "p" / "s" / "spark")
@@ -57,7 +74,13 @@ def uri(landing, name: str) -> str:
 
 def test_with_an_empty_checkpoint_every_file_is_waiting(place):
     found = measure(place)
-    assert (found.files, found.bytes, found.must_run, found.open_batch, found.last_run) == (3, 6, True, False, None)
+    assert (found.files, found.bytes, found.must_run, found.open_batch, found.last_run) == (
+        3,
+        6,
+        True,
+        False,
+        None,
+    )
 
 
 def test_files_of_committed_batches_are_not_waiting(place):
@@ -157,14 +180,17 @@ def test_after_a_long_time_a_run_is_due_though_nothing_is_new(place):
     assert "8 days ago" in found.reason
 
 
-@pytest.mark.parametrize(("file", "content"), [
-    ("sources/0/0", b"v1\n{\"path\": \"file:/x\", \"timest"),
-    ("sources/0/0", b""),
-    ("sources/0/0", b"\xff\xfe\x00garbage"),
-    ("sources/0/0", b"v1\n{\"other\": 1}"),
-    ("offsets/0", b"v1\nnot json"),
-    ("offsets/0", b""),
-])
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("sources/0/0", b'v1\n{"path": "file:/x", "timest'),
+        ("sources/0/0", b""),
+        ("sources/0/0", b"\xff\xfe\x00garbage"),
+        ("sources/0/0", b'v1\n{"other": 1}'),
+        ("offsets/0", b"v1\nnot json"),
+        ("offsets/0", b""),
+    ],
+)
 def test_a_damaged_checkpoint_means_run(place, file, content):
     _, _, log, landing = place
     log.seen(0, *((0, uri(landing, n)) for n in "abc"))
@@ -183,12 +209,22 @@ def test_an_absent_landing_folder_is_an_error_and_no_reason_to_start_spark(place
         measure_pipeline(pipeline, paths)
 
 
-@pytest.mark.parametrize(("after", "found"), [(-1, {"a", "b", "c", "d"}), (0, {"b", "c", "d"}), (1, {"c", "d"}), (2, {"d"}), (3, set())])
-def test_files_seen_after_a_position_are_found_before_and_after_a_compaction(tmp_path, after, found):
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [(-1, {"a", "b", "c", "d"}), (0, {"b", "c", "d"}), (1, {"c", "d"}), (2, {"d"}), (3, set())],
+)
+def test_files_seen_after_a_position_are_found_before_and_after_a_compaction(
+    tmp_path, after, found
+):
     log = tmp_path / "sources" / "0"
     log.mkdir(parents=True)
-    entries = [f'{{"path":"s3a://lake/{name}","timestamp":1,"batchId":{number}}}' for number, name in enumerate("abcd")]
+    entries = [
+        f'{{"path":"s3a://lake/{name}","timestamp":1,"batchId":{number}}}'
+        for number, name in enumerate("abcd")
+    ]
     (log / "1.compact").write_text("\n".join(["v1", *entries[:2]]))
     (log / "2").write_text("\n".join(["v1", entries[2]]))
     (log / "3").write_text("\n".join(["v1", entries[3]]))
-    assert {f.path.removeprefix("s3a://lake/") for f in Checkpoint(tmp_path).seen_files(after)} == found
+    assert {
+        f.path.removeprefix("s3a://lake/") for f in Checkpoint(tmp_path).seen_files(after)
+    } == found

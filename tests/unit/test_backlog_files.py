@@ -26,29 +26,35 @@ def land(folder, *paths) -> None:
         os.utime(folder / path, (1000 + number, 1000 + number))
 
 
-@pytest.mark.parametrize(("pattern", "expanded"), [
-    ("a", ["a"]),
-    ("{a,b}c", ["ac", "bc"]),
-    ("{a,{b,c}}d", ["ad", "bd", "cd"]),
-    ("x{a/b,c}/{1,2}", ["xa/b/1", "xa/b/2", "xc/1", "xc/2"]),
-    (r"\{a,b\}", [r"\{a,b\}"]),
-    ("{a,}", ["a", ""]),
-])
+@pytest.mark.parametrize(
+    ("pattern", "expanded"),
+    [
+        ("a", ["a"]),
+        ("{a,b}c", ["ac", "bc"]),
+        ("{a,{b,c}}d", ["ad", "bd", "cd"]),
+        ("x{a/b,c}/{1,2}", ["xa/b/1", "xa/b/2", "xc/1", "xc/2"]),
+        (r"\{a,b\}", [r"\{a,b\}"]),
+        ("{a,}", ["a", ""]),
+    ],
+)
 def test_braces_expand_as_hadoop_expands_them(pattern, expanded):
     assert set(expand_braces(pattern)) == set(expanded)
 
 
-@pytest.mark.parametrize(("pattern", "matching", "other"), [
-    ("*.json", "a b.json", "a.jsonl"),
-    ("?.json", "a.json", "ab.json"),
-    ("[a-c].json", "b.json", "d.json"),
-    ("[^a].json", "b.json", "a.json"),
-    ("[!a].json", "b.json", "a.json"),
-    (r"a\*.json", "a*.json", "ab.json"),
-    ("a.json", "a.json", "aXjson"),
-    ("100%.json", "100%.json", "100.json"),
-    ("[a.json", "[a.json", "a.json"),
-])
+@pytest.mark.parametrize(
+    ("pattern", "matching", "other"),
+    [
+        ("*.json", "a b.json", "a.jsonl"),
+        ("?.json", "a.json", "ab.json"),
+        ("[a-c].json", "b.json", "d.json"),
+        ("[^a].json", "b.json", "a.json"),
+        ("[!a].json", "b.json", "a.json"),
+        (r"a\*.json", "a*.json", "ab.json"),
+        ("a.json", "a.json", "aXjson"),
+        ("100%.json", "100%.json", "100.json"),
+        ("[a.json", "[a.json", "a.json"),
+    ],
+)
 def test_a_glob_matches_as_hadoop_matches_it(pattern, matching, other):
     assert compile_glob(pattern).fullmatch(matching)
     assert not compile_glob(pattern).fullmatch(other)
@@ -61,25 +67,67 @@ def test_files_come_oldest_first_and_those_of_one_moment_by_path(tmp_path):
 
 
 def test_hidden_and_unfinished_names_are_not_waiting(tmp_path):
-    land(tmp_path, "a.json", ".h.json", "_h.json", "x.json.tmp", "y.json._COPYING_", ".d/a.json", "_d/a.json", "z._COPYING_/a.json", "_k=1/a.json")
+    land(
+        tmp_path,
+        "a.json",
+        ".h.json",
+        "_h.json",
+        "x.json.tmp",
+        "y.json._COPYING_",
+        ".d/a.json",
+        "_d/a.json",
+        "z._COPYING_/a.json",
+        "_k=1/a.json",
+    )
     assert names(tmp_path) == ["a.json", "_k=1/a.json"]
 
 
-@pytest.mark.parametrize(("name", "hidden"), [(".a", True), ("_a", True), ("a.tmp", True), ("a._COPYING_", True), ("a", False), ("a.tmp.json", False)])
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        (".a", True),
+        ("_a", True),
+        ("a.tmp", True),
+        ("a._COPYING_", True),
+        ("a", False),
+        ("a.tmp.json", False),
+    ],
+)
 def test_file_names_that_no_run_reads(name, hidden):
     assert is_hidden(name) is hidden
 
 
-@pytest.mark.parametrize(("name", "hidden"), [(".a", True), ("_a", True), ("_a=1", False), ("a._COPYING_", True), ("_metadata_1", False), ("a.tmp", False)])
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        (".a", True),
+        ("_a", True),
+        ("_a=1", False),
+        ("a._COPYING_", True),
+        ("_metadata_1", False),
+        ("a.tmp", False),
+    ],
+)
 def test_folders_that_spark_does_not_enter(name, hidden):
     assert is_hidden_folder(name) is hidden
 
 
 def test_the_pattern_and_the_path_may_be_globs(tmp_path):
-    land(tmp_path, "2026/01/a.json", "2026/02/a.json", "2025/01/a.json", "2026/01/b.csv", ".x/01/a.json")
+    land(
+        tmp_path,
+        "2026/01/a.json",
+        "2026/02/a.json",
+        "2025/01/a.json",
+        "2026/01/b.csv",
+        ".x/01/a.json",
+    )
     assert names(tmp_path / "2026", pattern="*.{json,txt}") == ["01/a.json", "02/a.json"]
-    assert [f.path for f in list_files(source(tmp_path / "{2025,2026}/0[1]", pattern="*.json"))] == [f"{tmp_path}/2026/01/a.json", f"{tmp_path}/2025/01/a.json"]
-    assert len(list_files(source(f"{tmp_path}/*/01"))) == 4  # Hadoop's star matches hidden names: what is named is entered
+    assert [
+        f.path for f in list_files(source(tmp_path / "{2025,2026}/0[1]", pattern="*.json"))
+    ] == [f"{tmp_path}/2026/01/a.json", f"{tmp_path}/2025/01/a.json"]
+    assert (
+        len(list_files(source(f"{tmp_path}/*/01"))) == 4
+    )  # Hadoop's star matches hidden names: what is named is entered
 
 
 def test_a_path_may_name_one_file(tmp_path):
@@ -87,7 +135,9 @@ def test_a_path_may_name_one_file(tmp_path):
     assert [f.name for f in list_files(source(tmp_path / "a.json"))] == ["a.json"]
 
 
-def test_a_folder_with_an_unreadable_folder_inside_is_an_error_and_not_nothing_new(tmp_path, monkeypatch):
+def test_a_folder_with_an_unreadable_folder_inside_is_an_error_and_not_nothing_new(
+    tmp_path, monkeypatch
+):
     """Root reads every folder, so the refusal comes from a scandir that says what the kernel would say to another user."""
     land(tmp_path, "open/a.json", "shut/b.json")
     real = os.scandir
@@ -145,7 +195,9 @@ def test_a_link_that_leads_back_to_a_folder_above_it_is_an_error_that_names_it(t
     (tmp_path / "in" / "out").symlink_to(tmp_path / target)
     if target == "elsewhere":
         (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "in")
-    with pytest.raises(SourceError, match=r"(out|back): a link leads back to a folder above it.* Remove the link"):
+    with pytest.raises(
+        SourceError, match=r"(out|back): a link leads back to a folder above it.* Remove the link"
+    ):
         names(tmp_path / "in")
 
 
@@ -162,14 +214,17 @@ def test_a_folder_may_be_spelled_in_several_ways(tmp_path, spelling):
     assert [f.path for f in list_files(source(spelling.format(tmp_path)))] == [f"{tmp_path}/a.json"]
 
 
-@pytest.mark.parametrize(("path", "pattern", "date"), [
-    ("/in/2026-01-31.json", "%Y-%m-%d", datetime(2026, 1, 31)),
-    ("/in/2026/01/31/a.json", "%Y/%m/%d", datetime(2026, 1, 31)),
-    ("/in/20260131T05.json", "%Y%m%dT%H", datetime(2026, 1, 31, 5)),
-    ("/in/2026-13-45.json", "%Y-%m-%d", None),
-    ("/in/orders.json", "%Y-%m-%d", None),
-    ("/in/120260131.json", "%Y%m%d", None),
-])
+@pytest.mark.parametrize(
+    ("path", "pattern", "date"),
+    [
+        ("/in/2026-01-31.json", "%Y-%m-%d", datetime(2026, 1, 31)),
+        ("/in/2026/01/31/a.json", "%Y/%m/%d", datetime(2026, 1, 31)),
+        ("/in/20260131T05.json", "%Y%m%dT%H", datetime(2026, 1, 31, 5)),
+        ("/in/2026-13-45.json", "%Y-%m-%d", None),
+        ("/in/orders.json", "%Y-%m-%d", None),
+        ("/in/120260131.json", "%Y%m%d", None),
+    ],
+)
 def test_a_date_is_read_out_of_a_path(path, pattern, date):
     assert file_date(path, "/in", pattern) == date
 
@@ -177,11 +232,20 @@ def test_a_date_is_read_out_of_a_path(path, pattern, date):
 def test_a_window_takes_the_files_dated_in_it_and_leaves_out_undated_ones(tmp_path):
     land(tmp_path, "2026-01-01.json", "2026-01-02.json", "2026-01-03.json", "notes.json")
     window = Window(start=datetime(2026, 1, 1, tzinfo=UTC), end=datetime(2026, 1, 3, tzinfo=UTC))
-    assert [f.name for f in files_in_window(source(tmp_path, file_date="%Y-%m-%d"), window)] == ["2026-01-01.json", "2026-01-02.json"]
+    assert [f.name for f in files_in_window(source(tmp_path, file_date="%Y-%m-%d"), window)] == [
+        "2026-01-01.json",
+        "2026-01-02.json",
+    ]
     assert len(files_in_window(source(tmp_path), window)) == 4
 
 
 def test_expand_path_names_only_what_exists(tmp_path):
     land(tmp_path, "a/x/1", "b/x/1", "c/1")
-    assert expand_path(str(tmp_path / "{a,b,c}/x")) == [str(tmp_path / "a/x"), str(tmp_path / "b/x")]
-    assert expand_path(str(tmp_path / "?/x/[0-9]")) == [str(tmp_path / "a/x/1"), str(tmp_path / "b/x/1")]
+    assert expand_path(str(tmp_path / "{a,b,c}/x")) == [
+        str(tmp_path / "a/x"),
+        str(tmp_path / "b/x"),
+    ]
+    assert expand_path(str(tmp_path / "?/x/[0-9]")) == [
+        str(tmp_path / "a/x/1"),
+        str(tmp_path / "b/x/1"),
+    ]

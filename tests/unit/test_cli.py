@@ -12,7 +12,8 @@ from sluice.cli import app
 from sluice.errors import ExitCode
 from sluice.report import BatchReport, Counts, RunReport, StepReport, write_report
 from sluice.setup import jars
-from sluice.spec import PIPELINES, Paths, Pipeline, load_pipeline
+from sluice.spec import Pipeline, load_pipeline
+from sluice.storage import PIPELINES, Paths
 from typer.testing import CliRunner
 
 YAML = """
@@ -46,12 +47,32 @@ def call(*arguments: object):
     return result
 
 
-def make_report(status: str = "done", exit_code: ExitCode = ExitCode.DONE, error: str | None = None, run_id: str = "r1") -> RunReport:
+def make_report(
+    status: str = "done",
+    exit_code: ExitCode = ExitCode.DONE,
+    error: str | None = None,
+    run_id: str = "r1",
+) -> RunReport:
     """A report of 3 rows, 2 of them written."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     counts = Counts(read=3, parsed=3, entered=3, written=2, duplicate=1)
-    step = StepReport(name="pages", target="/t", quarantine="/q", counts=counts, batches=[BatchReport(batch_id=0, counts=counts)])
-    return RunReport(pipeline="visits", run_id=run_id, started=now, ended=now, status=status, exit_code=exit_code, error=error, steps=[step])
+    step = StepReport(
+        name="pages",
+        target="/t",
+        quarantine="/q",
+        counts=counts,
+        batches=[BatchReport(batch_id=0, counts=counts)],
+    )
+    return RunReport(
+        pipeline="visits",
+        run_id=run_id,
+        started=now,
+        ended=now,
+        status=status,
+        exit_code=exit_code,
+        error=error,
+        steps=[step],
+    )
 
 
 def test_list_shows_schedule_and_the_last_balance(project):
@@ -115,13 +136,21 @@ def test_a_name_that_is_not_there_lists_those_that_are(project):
     assert result.exit_code == ExitCode.TERMINAL
 
 
-@pytest.mark.parametrize(("status", "code"), [
-    ("done", ExitCode.DONE), ("nothing new", ExitCode.NOTHING_NEW), ("stopped by a rule", ExitCode.STOPPED_BY_RULE), ("failed", ExitCode.TRANSIENT),
-    ("failed", ExitCode.TERMINAL),
-])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        ("done", ExitCode.DONE),
+        ("nothing new", ExitCode.NOTHING_NEW),
+        ("stopped by a rule", ExitCode.STOPPED_BY_RULE),
+        ("failed", ExitCode.TRANSIENT),
+        ("failed", ExitCode.TERMINAL),
+    ],
+)
 def test_run_exits_with_the_reports_code_and_prints_the_report(project, monkeypatch, status, code):
     error = "the broker is away" if status == "failed" else None
-    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: make_report(status, code, error))
+    monkeypatch.setattr(
+        runner, "run_pipeline", lambda request, on_progress: make_report(status, code, error)
+    )
     result = call("run", "visits")
     assert result.exit_code == code
     assert status.upper() in result.stdout
@@ -131,7 +160,12 @@ def test_run_exits_with_the_reports_code_and_prints_the_report(project, monkeypa
 def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):
     def run_pipeline(request, on_progress):
         on_progress("pages", 0, 200, None)
-        on_progress("pages", 50, 200, BatchReport(batch_id=0, counts=Counts(read=3, parsed=3, entered=3, written=3)))
+        on_progress(
+            "pages",
+            50,
+            200,
+            BatchReport(batch_id=0, counts=Counts(read=3, parsed=3, entered=3, written=3)),
+        )
         return make_report()
 
     monkeypatch.setattr(runner, "run_pipeline", run_pipeline)
@@ -140,17 +174,38 @@ def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):
 
 def test_run_passes_root_master_and_a_file_outside_the_project(project, monkeypatch):
     asked = []
-    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report())
+    monkeypatch.setattr(
+        runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report()
+    )
     file = project / "elsewhere.yaml"
     file.write_text((project / "pipelines" / "visits.yaml").read_text())
     call("run", "--spec", file, "--root", project / "other", "--master", "local[1]")
-    assert (asked[0].pipeline, asked[0].root, asked[0].master, asked[0].window) == (str(file), str(project / "other"), "local[1]", None)
+    assert (asked[0].pipeline, asked[0].root, asked[0].master, asked[0].window) == (
+        str(file),
+        str(project / "other"),
+        "local[1]",
+        None,
+    )
 
 
 def test_backfill_asks_for_a_window_in_utc(project, monkeypatch):
     asked = []
-    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report())
-    assert call("backfill", "visits", "--from", "2026-01-01", "--to", "2026-01-02T12:00:00", "--write", "replace").exit_code == 0
+    monkeypatch.setattr(
+        runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report()
+    )
+    assert (
+        call(
+            "backfill",
+            "visits",
+            "--from",
+            "2026-01-01",
+            "--to",
+            "2026-01-02T12:00:00",
+            "--write",
+            "replace",
+        ).exit_code
+        == 0
+    )
     assert asked[0].window.start == datetime(2026, 1, 1, tzinfo=UTC)
     assert asked[0].window.end == datetime(2026, 1, 2, 12, tzinfo=UTC)
     assert asked[0].write == "replace"
@@ -189,12 +244,19 @@ def test_the_schema_that_editors_read_is_the_one_of_today():
 
 
 def test_infer_proposes_a_schema(project):
-    assert yaml.safe_load(call("infer", project / "landing").stdout) == {"schema": {"id": "bigint", "at": "timestamp"}}
+    assert yaml.safe_load(call("infer", project / "landing").stdout) == {
+        "schema": {"id": "bigint", "at": "timestamp"}
+    }
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
-    (["nowhere.json"], "no such file"), (["."], "the folder holds no file"), (["data.xyz"], "the file's name does not say its format"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere.json"], "no such file"),
+        (["."], "the folder holds no file"),
+        (["data.xyz"], "the file's name does not say its format"),
+    ],
+)
 def test_infer_says_what_is_missing(project, monkeypatch, arguments, says):
     empty = project / "empty"
     empty.mkdir()
@@ -212,7 +274,9 @@ def test_new_writes_a_pipeline_its_sql_and_a_test(project, monkeypatch, sample):
     pipeline = load_pipeline(project / "pipelines" / "clicks.yaml")
     assert pipeline.steps[0].source.columns["id"] == ("bigint" if sample else "string")
     assert "FROM source" in (project / "pipelines" / "clicks.sql").read_text()
-    compile((project / "tests" / "pipelines" / "test_clicks.py").read_text(), "test_clicks.py", "exec")
+    compile(
+        (project / "tests" / "pipelines" / "test_clicks.py").read_text(), "test_clicks.py", "exec"
+    )
     again = call("new", "clicks")
     assert "the file is already there" in again.stderr
     assert again.exit_code == ExitCode.TERMINAL
@@ -231,9 +295,13 @@ def test_jars_fetch_names_the_sets_there_are(project):
 
 def test_jars_fetch_shows_each_jar_and_keeps_it(project, monkeypatch):
     content = b"a jar"
-    jar = jars.Jar("core", "com.example:thing:1.0", len(content), hashlib.sha256(content).hexdigest())
+    jar = jars.Jar(
+        "core", "com.example:thing:1.0", len(content), hashlib.sha256(content).hexdigest()
+    )
     monkeypatch.setattr(jars, "_read_lock", lambda: {"core": (jar,)})
-    monkeypatch.setattr(jars, "download", lambda _, folder: (folder / "thing-1.0.jar").write_bytes(content))
+    monkeypatch.setattr(
+        jars, "download", lambda _, folder: (folder / "thing-1.0.jar").write_bytes(content)
+    )
     monkeypatch.setenv("SLUICE_CACHE", str(project / "cache"))
     assert "fetched thing-1.0.jar" in call("jars", "fetch", "core").stdout
     assert "kept    thing-1.0.jar" in call("jars", "fetch", "core").stdout
@@ -241,7 +309,9 @@ def test_jars_fetch_shows_each_jar_and_keeps_it(project, monkeypatch):
 
 def test_a_trial_is_asked_for_with_its_seconds_and_says_where_it_writes(project, monkeypatch):
     asked = []
-    monkeypatch.setattr(runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report())
+    monkeypatch.setattr(
+        runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report()
+    )
     assert "only a trial ends after some seconds" in call("run", "visits", "--seconds", "3").stderr
     shown = call("run", "visits", "--dev", "--seconds", "3").stderr
     call("run", "visits", "--dev")

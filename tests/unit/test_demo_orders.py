@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 from sluice.demo.orders import ROWS, LandingFile, generate_days, land_day
 from sluice.errors import SpecError
-from sluice.spec import PIPELINES, load_pipeline
+from sluice.spec import load_pipeline
+from sluice.storage import PIPELINES
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,10 @@ def time_of(order: dict) -> datetime:
 
 
 def test_the_same_seed_gives_the_same_bytes():
-    first, second = ([(day, f.name, f.encode()) for day, files in generate_days(seed=5, rows=600) for f in files] for _ in range(2))
+    first, second = (
+        [(day, f.name, f.encode()) for day, files in generate_days(seed=5, rows=600) for f in files]
+        for _ in range(2)
+    )
     assert first == second
 
 
@@ -55,7 +59,9 @@ def test_some_files_are_gzipped(days):
 
 
 def test_there_are_copies_within_a_file_in_another_file_and_on_the_next_day(days):
-    places = [(day, file.name, line) for day, files in days for file in files for line in file.lines]
+    places = [
+        (day, file.name, line) for day, files in days for file in files for line in file.lines
+    ]
     assert max(Counter(places).values()) > 1
     files_of_line = Counter((day, line) for day, _, line in set(places))
     assert max(files_of_line.values()) > 1
@@ -76,7 +82,11 @@ def test_rows_are_out_of_order_and_some_come_after_the_watermark(days):
     newest = None
     late = 0
     for _, files in days:
-        orders = [order for line in lines_of(files) if (order := parse(line)) and order["ordered_at"] and order["ordered_at"] < "2030"]
+        orders = [
+            order
+            for line in lines_of(files)
+            if (order := parse(line)) and order["ordered_at"] and order["ordered_at"] < "2030"
+        ]
         times = [time_of(order) for order in orders]
         assert times != sorted(times)
         late += sum(newest is not None and t < newest - timedelta(days=2) for t in times)
@@ -84,18 +94,32 @@ def test_rows_are_out_of_order_and_some_come_after_the_watermark(days):
     assert late >= 4
 
 
-@pytest.mark.parametrize(("what", "found"), [
-    ("a line that is not JSON", lambda order: order is None),
-    ("a value of the wrong type", lambda order: order is not None and isinstance(order["amount"], str)),
-    ("a row without key", lambda order: order is not None and order["order_id"] is None),
-    ("a row without time", lambda order: order is not None and order["ordered_at"] is None),
-    ("a negative amount", lambda order: order is not None and isinstance(order["amount"], float) and order["amount"] < 0),
-    ("an order without items", lambda order: order is not None and order["items"] == []),
-    ("a status nobody knows", lambda order: order is not None and order["status"] == "lost"),
-    ("a currency nobody knows", lambda order: order is not None and order["currency"] == "XXX"),
-    ("an e-mail address that is none", lambda order: order is not None and "@" not in order["customer"]["email"]),
-    ("a field nobody declared", lambda order: order is not None and "coupon" in order),
-])
+@pytest.mark.parametrize(
+    ("what", "found"),
+    [
+        ("a line that is not JSON", lambda order: order is None),
+        (
+            "a value of the wrong type",
+            lambda order: order is not None and isinstance(order["amount"], str),
+        ),
+        ("a row without key", lambda order: order is not None and order["order_id"] is None),
+        ("a row without time", lambda order: order is not None and order["ordered_at"] is None),
+        (
+            "a negative amount",
+            lambda order: (
+                order is not None and isinstance(order["amount"], float) and order["amount"] < 0
+            ),
+        ),
+        ("an order without items", lambda order: order is not None and order["items"] == []),
+        ("a status nobody knows", lambda order: order is not None and order["status"] == "lost"),
+        ("a currency nobody knows", lambda order: order is not None and order["currency"] == "XXX"),
+        (
+            "an e-mail address that is none",
+            lambda order: order is not None and "@" not in order["customer"]["email"],
+        ),
+        ("a field nobody declared", lambda order: order is not None and "coupon" in order),
+    ],
+)
 def test_every_oddity_is_there(days, what, found):
     assert any(found(parse(line)) for _, files in days for line in lines_of(files)), what
 

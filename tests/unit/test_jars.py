@@ -39,7 +39,10 @@ def test_the_lock_names_every_jar_with_size_and_hash():
 
 
 def test_the_lock_has_the_delta_that_was_seen_to_work():
-    assert [jar.name for jar in locked_jars("core")] == ["delta-spark_4.2_2.13-4.4.0.jar", "delta-storage-4.4.0.jar"]
+    assert [jar.name for jar in locked_jars("core")] == [
+        "delta-spark_4.2_2.13-4.4.0.jar",
+        "delta-storage-4.4.0.jar",
+    ]
 
 
 def test_the_lock_names_no_host():
@@ -47,18 +50,24 @@ def test_the_lock_names_no_host():
 
 
 def test_a_jar_that_is_missing_names_the_command_that_fetches_its_set(cache):
-    with pytest.raises(PreflightError, match=r"thing-1\.0\.jar was not fetched yet.*`sluice jars fetch core`"):
+    with pytest.raises(
+        PreflightError, match=r"thing-1\.0\.jar was not fetched yet.*`sluice jars fetch core`"
+    ):
         jar_paths("core")
 
 
 def test_a_set_that_does_not_exist_lists_those_that_do(cache):
-    with pytest.raises(PreflightError, match=r"no such set of jars \(got 'hive'\).*There are: core"):
+    with pytest.raises(
+        PreflightError, match=r"no such set of jars \(got 'hive'\).*There are: core"
+    ):
         jar_paths("hive")
 
 
 def test_a_second_fetch_touches_no_network(cache):
     folder, downloads = cache
-    assert fetch_jars("core") == fetch_jars("core") == jar_paths("core") == [folder / "thing-1.0.jar"]
+    assert (
+        fetch_jars("core") == fetch_jars("core") == jar_paths("core") == [folder / "thing-1.0.jar"]
+    )
     assert downloads == [["com.example:thing:1.0"]]
 
 
@@ -70,8 +79,15 @@ def test_a_fetch_leaves_nothing_but_the_jars(cache):
 
 def test_a_changed_byte_in_a_download_is_refused_and_not_kept(cache, monkeypatch):
     folder, _ = cache
-    monkeypatch.setattr(jars, "download", lambda _, target: (target / "thing-1.0.jar").write_bytes(b"A" + CONTENT[1:]))
-    with pytest.raises(PreflightError, match=r"thing-1\.0\.jar is not the file that jars\.lock\.json names: expected SHA-256"):
+    monkeypatch.setattr(
+        jars,
+        "download",
+        lambda _, target: (target / "thing-1.0.jar").write_bytes(b"A" + CONTENT[1:]),
+    )
+    with pytest.raises(
+        PreflightError,
+        match=r"thing-1\.0\.jar is not the file that jars\.lock\.json names: expected SHA-256",
+    ):
         fetch_jars("core")
     assert list(folder.iterdir()) == []
 
@@ -93,19 +109,32 @@ def test_a_jar_cut_short_is_refused_at_use(cache):
 
 
 def test_a_failed_download_says_why_and_what_a_mirror_needs(tmp_path, monkeypatch):
-    answer = subprocess.CompletedProcess([], 1, stdout=":: loading settings\n\t:: com.example#thing;1.0: not found\n", stderr="")
+    answer = subprocess.CompletedProcess(
+        [], 1, stdout=":: loading settings\n\t:: com.example#thing;1.0: not found\n", stderr=""
+    )
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
-    with pytest.raises(PreflightError, match=r"com\.example#thing;1\.0: not found.*SLUICE_IVY_SETTINGS"):
+    with pytest.raises(
+        PreflightError, match=r"com\.example#thing;1\.0: not found.*SLUICE_IVY_SETTINGS"
+    ):
         ivy.download(["com.example:thing:1.0"], tmp_path)
 
 
 def test_a_mirror_is_asked_through_the_users_own_settings(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setenv("SLUICE_IVY_SETTINGS", "mirror.xml")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command) or subprocess.CompletedProcess(command, 0, "", ""))
+    monkeypatch.setattr(
+        subprocess,
+        "run",
+        lambda command, **_: (
+            asked.append(command) or subprocess.CompletedProcess(command, 0, "", "")
+        ),
+    )
     ivy.download(["com.example:thing:1.0"], tmp_path)
     assert asked[0][asked[0].index("-settings") + 1] == "mirror.xml"
-    assert 'org="com.example" name="thing" rev="1.0" transitive="false"' in (tmp_path / "ivy.xml").read_text()
+    assert (
+        'org="com.example" name="thing" rev="1.0" transitive="false"'
+        in (tmp_path / "ivy.xml").read_text()
+    )
 
 
 def test_a_class_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path, monkeypatch):

@@ -22,7 +22,12 @@ def bucket():
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    settings = {"AWS_ENDPOINT_URL_S3": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+    settings = {
+        "AWS_ENDPOINT_URL_S3": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     boto3.client("s3").create_bucket(Bucket="leases")
@@ -34,7 +39,11 @@ def bucket():
 
 @pytest.fixture(params=["folder", "bucket"])
 def place(request, tmp_path):
-    return str(tmp_path / "lease") if request.param == "folder" else f"{request.getfixturevalue('bucket')}/{tmp_path.name}/{time.monotonic_ns()}"
+    return (
+        str(tmp_path / "lease")
+        if request.param == "folder"
+        else f"{request.getfixturevalue('bucket')}/{tmp_path.name}/{time.monotonic_ns()}"
+    )
 
 
 @pytest.fixture
@@ -54,8 +63,14 @@ def elsewhere(monkeypatch) -> None:
 
 
 def test_a_second_run_is_told_who_holds_it_and_since_when(place):
-    with hold_lease(place, "first") as held, pytest.raises(CheckpointBusy, match=rf"run first \(process {os.getpid()} on .*since {held.me.since[:10]}.*number 1"), \
-            hold_lease(place, "second"):
+    with (
+        hold_lease(place, "first") as held,
+        pytest.raises(
+            CheckpointBusy,
+            match=rf"run first \(process {os.getpid()} on .*since {held.me.since[:10]}.*number 1",
+        ),
+        hold_lease(place, "second"),
+    ):
         pass
 
 
@@ -68,7 +83,9 @@ def test_the_next_run_takes_over_at_once_with_a_higher_number(place):
     assert numbers == [1, 2, 3]
 
 
-def test_a_silent_holder_is_outranked_only_after_its_lease_expired_and_then_may_not_write(place, short_lease, monkeypatch):
+def test_a_silent_holder_is_outranked_only_after_its_lease_expired_and_then_may_not_write(
+    place, short_lease, monkeypatch
+):
     elsewhere(monkeypatch)
     with hold_lease(place, "silent") as old:
         silence(old)
@@ -81,7 +98,9 @@ def test_a_silent_holder_is_outranked_only_after_its_lease_expired_and_then_may_
                 old.check()
             new.check()
         new_after = open_leases(place).newest()
-        assert new_after.number == 2 and new_after.holder.released  # what the old one let go of was not this
+        assert (
+            new_after.number == 2 and new_after.holder.released
+        )  # what the old one let go of was not this
 
 
 def test_a_holder_that_beats_is_never_outranked(place, short_lease, monkeypatch):
@@ -95,7 +114,11 @@ def test_a_holder_that_beats_is_never_outranked(place, short_lease, monkeypatch)
 def test_a_clock_that_jumped_makes_no_holder_dead(place, short_lease, monkeypatch):
     elsewhere(monkeypatch)
     with hold_lease(place, "alive") as held:
-        monkeypatch.setattr(lease, "_is_free", lambda store, claim, real=lease._is_free: real(store, claim and _aged(claim)))
+        monkeypatch.setattr(
+            lease,
+            "_is_free",
+            lambda store, claim, real=lease._is_free: real(store, claim and _aged(claim)),
+        )
         with pytest.raises(CheckpointBusy), hold_lease(place, "second"):
             pass
         held.check()
@@ -103,6 +126,7 @@ def test_a_clock_that_jumped_makes_no_holder_dead(place, short_lease, monkeypatc
 
 def _aged(claim):
     from dataclasses import replace
+
     return replace(claim, silent=1e6)
 
 
@@ -158,7 +182,10 @@ def test_a_torn_claim_is_respected_until_it_expires(tmp_path, short_lease):
 
 
 def test_a_store_that_cannot_arbitrate_is_refused_by_name_and_its_tables_need_no_turn():
-    with pytest.raises(TerminalError, match="abfss"), hold_lease("abfss://c@a.dfs.core.windows.net/checkpoint/lease", "run"):
+    with (
+        pytest.raises(TerminalError, match="abfss"),
+        hold_lease("abfss://c@a.dfs.core.windows.net/checkpoint/lease", "run"),
+    ):
         pass
     with take_turn("abfss://c@a.dfs.core.windows.net/tables/t", "run", 0) as turn:
         assert turn is None

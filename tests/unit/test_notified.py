@@ -10,13 +10,23 @@ from uuid import uuid4
 
 import pytest
 from pydantic import ValidationError
-from sluice.backlog import Arrivals, Checkpoint, StepBacklog, measure_pipeline, note_idle_audits, notified, settle, take_arrivals
+from sluice.backlog import (
+    Arrivals,
+    StepBacklog,
+    measure_pipeline,
+    note_idle_audits,
+    notified,
+    settle,
+    take_arrivals,
+)
 from sluice.backlog.buckets import find_object
 from sluice.backlog.notices import receive_notices, waiting_count
+from sluice.checkpoint import Checkpoint
 from sluice.cli import app
 from sluice.errors import ExitCode, SourceError
 from sluice.runner import run_pipeline
-from sluice.spec import FileSource, Paths, Pipeline, RunRequest, aws_client, load_pipeline
+from sluice.spec import FileSource, Pipeline, RunRequest, load_pipeline
+from sluice.storage import Paths, aws_client
 from typer.testing import CliRunner
 
 from tests.s3_server import S3Server
@@ -83,8 +93,16 @@ class Shop:
 
     def note_batch(self, batch: int, paths: list[str], *, committed: bool = True) -> None:
         """What Spark's checkpoint holds after it planned, or finished, a batch."""
-        entries = [json.dumps({"path": path, "timestamp": int(find_object(path)[2] * 1000), "batchId": batch}) for path in paths]
-        notes = {"sources/0": ["v1", *entries], "offsets": ["v1", '{"batchWatermarkMs": 0}', json.dumps({"logOffset": batch})]}
+        entries = [
+            json.dumps(
+                {"path": path, "timestamp": int(find_object(path)[2] * 1000), "batchId": batch}
+            )
+            for path in paths
+        ]
+        notes = {
+            "sources/0": ["v1", *entries],
+            "offsets": ["v1", '{"batchWatermarkMs": 0}', json.dumps({"logOffset": batch})],
+        }
         for place, lines in (notes | ({"commits": ["v1", "{}"]} if committed else {})).items():
             (self.spark / place).mkdir(parents=True, exist_ok=True)
             (self.spark / place / str(batch)).write_text("\n".join(lines))
@@ -110,8 +128,23 @@ class Shop:
     def send(self, *names: str) -> None:
         """Messages as S3 writes them, once more or without an object."""
         for name in names:
-            found = {"bucket": {"name": self.bucket.removeprefix("s3a://")}, "object": {"key": f"in/{name}", "size": 5}}
-            self.send_body(json.dumps({"Records": [{"eventName": "ObjectCreated:Put", "eventTime": "2026-01-01T00:00:00.000Z", "s3": found}]}))
+            found = {
+                "bucket": {"name": self.bucket.removeprefix("s3a://")},
+                "object": {"key": f"in/{name}", "size": 5},
+            }
+            self.send_body(
+                json.dumps(
+                    {
+                        "Records": [
+                            {
+                                "eventName": "ObjectCreated:Put",
+                                "eventTime": "2026-01-01T00:00:00.000Z",
+                                "s3": found,
+                            }
+                        ]
+                    }
+                )
+            )
 
     def send_body(self, body: str) -> None:
         aws_client("sqs").send_message(QueueUrl=self.queue, MessageBody=body)
@@ -119,7 +152,9 @@ class Shop:
 
 @pytest.fixture
 def shop(s3, tmp_path, monkeypatch):
-    monkeypatch.setattr(notified, "receive_notices", partial(receive_notices, wait=0))  # no second of waiting for messages that may be on their way
+    monkeypatch.setattr(
+        notified, "receive_notices", partial(receive_notices, wait=0)
+    )  # no second of waiting for messages that may be on their way
     bucket = s3.create_bucket(f"shop-{uuid4().hex[:12]}")
     return Shop(s3, bucket, s3.create_queue(bucket), tmp_path)
 
@@ -153,14 +188,35 @@ def test_a_probe_takes_no_message(audited):
     audited.land("a.csv")
     for _ in range(2):
         found = audited.probe()
-        assert found.must_run and found.reason == "the queue holds about 1 message(s)" and found.weight is None
+        assert (
+            found.must_run
+            and found.reason == "the queue holds about 1 message(s)"
+            and found.weight is None
+        )
     assert names(audited.take()) == Counter(["a.csv"])
 
 
-@pytest.mark.parametrize("change", [
-    {"at": (datetime.now(UTC) - timedelta(days=2)).isoformat()}, {"at": (datetime.now(UTC) + timedelta(days=2)).isoformat()},
-    {"commit": 7}, {"of": ["s3a://elsewhere", "*", "http://queue"]}, {"unsettled": True}, {"unforeseen": 1}, {"at": None},
-], ids=["old", "from_the_future", "checkpoint_set_back", "another_source", "a_run_died", "unknown_entry", "damaged"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"at": (datetime.now(UTC) - timedelta(days=2)).isoformat()},
+        {"at": (datetime.now(UTC) + timedelta(days=2)).isoformat()},
+        {"commit": 7},
+        {"of": ["s3a://elsewhere", "*", "http://queue"]},
+        {"unsettled": True},
+        {"unforeseen": 1},
+        {"at": None},
+    ],
+    ids=[
+        "old",
+        "from_the_future",
+        "checkpoint_set_back",
+        "another_source",
+        "a_run_died",
+        "unknown_entry",
+        "damaged",
+    ],
+)
 def test_the_folder_is_listed_where_the_last_audit_says_nothing_of_it(audited, change):
     audited.change_audit(**change)
     with audited.s3.counted() as requests:
@@ -168,7 +224,9 @@ def test_the_folder_is_listed_where_the_last_audit_says_nothing_of_it(audited, c
     assert not found.must_run and any(LISTS in path for _, path in requests)
     with audited.s3.counted() as requests:
         audited.probe()
-    assert requests == [("POST", "/?AmazonSQS.GetQueueAttributes")]  # the listing that found nothing was noted
+    assert requests == [
+        ("POST", "/?AmazonSQS.GetQueueAttributes")
+    ]  # the listing that found nothing was noted
 
 
 def test_a_first_probe_lists_and_is_no_audit_while_files_wait(shop):
@@ -192,12 +250,16 @@ def test_a_run_that_did_not_take_in_all_it_listed_is_no_audit(shop):
 
 
 def test_a_run_reads_what_the_queue_names_and_the_checkpoint_does_not_know(audited):
-    audited.land("a b+c{d}.csv", "deep/er/é.csv", "first.csv", "note.txt", "x.csv.tmp", "_hidden/h.csv")
+    audited.land(
+        "a b+c{d}.csv", "deep/er/é.csv", "first.csv", "note.txt", "x.csv.tmp", "_hidden/h.csv"
+    )
     audited.send("deep/er/%C3%A9.csv", "gone.csv")
     with audited.s3.counted() as requests:
         arrivals = audited.take()
     assert not arrivals.listed and names(arrivals) == Counter(["a b+c{d}.csv", "é.csv"])
-    assert {f.size for f in arrivals.files} == {5} and all(f.modified > 1_767_225_600 for f in arrivals.files)
+    assert {f.size for f in arrivals.files} == {5} and all(
+        f.modified > 1_767_225_600 for f in arrivals.files
+    )
     assert Counter(method for method, path in requests if "SQS" not in path) == Counter(HEAD=3)
     audited.note_batch(1, [f.path for f in arrivals.files])
     assert settle(arrivals, done=True) == []
@@ -212,7 +274,10 @@ def test_files_of_a_planned_batch_are_read_whatever_the_queue_says(audited):
     for notice in receive_notices(audited.queue, audited.source, 600)[0]:
         aws_client("sqs").delete_message(QueueUrl=audited.queue, ReceiptHandle=notice.receipt)
     arrivals = audited.take()
-    assert {f.name: f.size for f in arrivals.files} == {"a.csv": 5, "b.csv": 0} and not arrivals.listed
+    assert {f.name: f.size for f in arrivals.files} == {
+        "a.csv": 5,
+        "b.csv": 0,
+    } and not arrivals.listed
     assert arrivals.files[0].modified > 0
 
 
@@ -265,7 +330,9 @@ def test_a_lost_message_costs_one_period_and_is_told(audited, monkeypatch):
     assert not audited.probe().must_run
     audited.change_audit(at="2026-01-01T00:00:00+00:00")
     fresh = audited.take()
-    assert fresh.listed and names(fresh) == Counter(["lost.csv"]) and fresh.warnings == []  # its message may be on its way
+    assert (
+        fresh.listed and names(fresh) == Counter(["lost.csv"]) and fresh.warnings == []
+    )  # its message may be on its way
     monkeypatch.setattr(notified, "_ON_ITS_WAY", -60)
     [warning] = audited.take().warnings
     assert warning.startswith("1 file(s) no message named, found by listing the folder: lost.csv;")
@@ -282,10 +349,18 @@ def test_what_is_no_event_stays_and_wakes_no_run_while_it_is_held(audited):
     audited.send_body("what is this?")
     arrivals = audited.take()
     [warning] = settle(arrivals, done=True)
-    assert warning.startswith("1 message(s) in the queue are no events of S3's") and waiting_count(audited.queue) == 0
+    assert (
+        warning.startswith("1 message(s) in the queue are no events of S3's")
+        and waiting_count(audited.queue) == 0
+    )
     assert not audited.probe().must_run
-    settings = {"QueueUrl": audited.queue, "AttributeNames": ["ApproximateNumberOfMessagesNotVisible"]}
-    assert aws_client("sqs").get_queue_attributes(**settings)["Attributes"] == {"ApproximateNumberOfMessagesNotVisible": "1"}
+    settings = {
+        "QueueUrl": audited.queue,
+        "AttributeNames": ["ApproximateNumberOfMessagesNotVisible"],
+    }
+    assert aws_client("sqs").get_queue_attributes(**settings)["Attributes"] == {
+        "ApproximateNumberOfMessagesNotVisible": "1"
+    }
 
 
 def test_a_queue_that_is_away_means_run_and_list(audited):
@@ -295,7 +370,9 @@ def test_a_queue_that_is_away_means_run_and_list(audited):
         assert found.must_run and "could not be asked" in found.reason and len(found.warnings) == 1
         arrivals = audited.take()
     assert arrivals.listed and names(arrivals) == Counter(["a.csv"])
-    assert len(arrivals.warnings) == 1 and arrivals.warnings[0].startswith("the queue could not be asked, so the folder was listed")
+    assert len(arrivals.warnings) == 1 and arrivals.warnings[0].startswith(
+        "the queue could not be asked, so the folder was listed"
+    )
 
 
 def test_an_absent_queue_is_an_error_and_not_a_listing_for_ever(audited):
@@ -321,28 +398,51 @@ def test_validate_refuses_notifications_of_a_folder_that_is_not_on_s3(tmp_path):
     result = CliRunner().invoke(app, ["validate", "--spec", str(tmp_path / "shop.yaml")])
     assert result.exit_code == ExitCode.TERMINAL
     said = " ".join(result.stderr.split())
-    assert "`notifications` are S3's, and '/data/in' lies elsewhere" in said and "write `path: s3a://bucket/folder`" in said
+    assert (
+        "`notifications` are S3's, and '/data/in' lies elsewhere" in said
+        and "write `path: s3a://bucket/folder`" in said
+    )
 
 
-@pytest.mark.parametrize(("entries", "message"), [
-    ({"notifications": {"queue": "new-files"}}, "not the URL of a queue"),
-    ({"notifications": {"queue": "https://sqs.example.com/123/q", "audit_every": "0 days"}}, "write a duration above zero"),
-    ({"notifications": {"queue": "https://sqs.example.com/123/q"}, "ordered_by": "name"}, "leave out one of the two"),
-])
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"notifications": {"queue": "new-files"}}, "not the URL of a queue"),
+        (
+            {"notifications": {"queue": "https://sqs.example.com/123/q", "audit_every": "0 days"}},
+            "write a duration above zero",
+        ),
+        (
+            {"notifications": {"queue": "https://sqs.example.com/123/q"}, "ordered_by": "name"},
+            "leave out one of the two",
+        ),
+    ],
+)
 def test_notifications_that_cannot_work_are_refused(entries, message):
     with pytest.raises(ValidationError, match=message):
-        FileSource.model_validate({"path": "s3a://lake/in", "format": "csv", "schema": {"id": "string"}, **entries})
+        FileSource.model_validate(
+            {"path": "s3a://lake/in", "format": "csv", "schema": {"id": "string"}, **entries}
+        )
 
 
 def step(name: str, **entries: object) -> dict:
-    source = {"path": "s3a://lake/in", "format": "csv", "schema": {"id": "string"}, "notifications": {"queue": "https://sqs.example.com/123/q"}}
+    source = {
+        "path": "s3a://lake/in",
+        "format": "csv",
+        "schema": {"id": "string"},
+        "notifications": {"queue": "https://sqs.example.com/123/q"},
+    }
     return {"name": name, "source": source, "sink": {"mode": "append"}, **entries}
 
 
-@pytest.mark.parametrize(("steps", "message"), [
-    ([step("s", trigger="default")], "`notifications` name what a run reads as it begins"),
-    ([step("a"), step("b")], "two steps read one queue"),
-], ids=["a_trigger_that_waits_for_more", "two_steps"])
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([step("s", trigger="default")], "`notifications` name what a run reads as it begins"),
+        ([step("a"), step("b")], "two steps read one queue"),
+    ],
+    ids=["a_trigger_that_waits_for_more", "two_steps"],
+)
 def test_a_queue_that_would_not_be_read_in_whole_is_refused(steps, message):
     with pytest.raises(ValidationError, match=message):
         Pipeline.model_validate({"name": "p", "steps": steps})

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sluice.spec import Paths, is_remote, open_path
+from sluice.storage import Paths, is_remote, open_path
 
 
 def test_everything_of_a_pipeline_lies_below_its_root():
@@ -46,7 +46,16 @@ def test_a_relative_root_is_made_absolute_and_a_uri_is_kept(monkeypatch, tmp_pat
     assert Paths.under("s3a://lake/sluice/", "orders").root == "s3a://lake/sluice"
 
 
-@pytest.mark.parametrize(("path", "remote"), [("s3a://lake/x", True), ("/data", False), ("file:///data", False), ("data", False), ("hdfs://nn/x", True)])
+@pytest.mark.parametrize(
+    ("path", "remote"),
+    [
+        ("s3a://lake/x", True),
+        ("/data", False),
+        ("file:///data", False),
+        ("data", False),
+        ("hdfs://nn/x", True),
+    ],
+)
 def test_a_path_of_this_machine_is_told_from_a_remote_one(path, remote):
     assert is_remote(path) is remote
 

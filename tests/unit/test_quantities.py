@@ -8,19 +8,24 @@ from hypothesis import strategies as st
 from sluice.spec.quantities import format_duration, parse_duration, parse_size
 
 
-@pytest.mark.parametrize(("text", "duration"), [
-    ("30 seconds", timedelta(seconds=30)),
-    ("1 minute", timedelta(minutes=1)),
-    ("1.5 hours", timedelta(minutes=90)),
-    ("2 days", timedelta(days=2)),
-    (" 1 week ", timedelta(weeks=1)),
-    ("2days", timedelta(days=2)),
-])
+@pytest.mark.parametrize(
+    ("text", "duration"),
+    [
+        ("30 seconds", timedelta(seconds=30)),
+        ("1 minute", timedelta(minutes=1)),
+        ("1.5 hours", timedelta(minutes=90)),
+        ("2 days", timedelta(days=2)),
+        (" 1 week ", timedelta(weeks=1)),
+        ("2days", timedelta(days=2)),
+    ],
+)
 def test_a_duration_is_a_number_and_a_unit(text, duration):
     assert parse_duration(text) == duration
 
 
-@pytest.mark.parametrize("wrong", ["", "2", "days", "two days", "2 d", "-1 day", "1 day 2 hours", 2, 2.0, None, True])
+@pytest.mark.parametrize(
+    "wrong", ["", "2", "days", "two days", "2 d", "-1 day", "1 day 2 hours", 2, 2.0, None, True]
+)
 def test_anything_else_is_no_duration(wrong):
     with pytest.raises(ValueError, match="write a number and a unit"):
         parse_duration(wrong)
@@ -32,10 +37,25 @@ def test_a_duration_that_is_written_can_be_read_again(seconds):
 
 
 def test_a_duration_is_written_in_its_largest_unit():
-    assert [format_duration(timedelta(seconds=s)) for s in (1, 90, 3600, 172800, 604800)] == ["1 second", "90 seconds", "1 hour", "2 days", "1 week"]
+    assert [format_duration(timedelta(seconds=s)) for s in (1, 90, 3600, 172800, 604800)] == [
+        "1 second",
+        "90 seconds",
+        "1 hour",
+        "2 days",
+        "1 week",
+    ]
 
 
-@pytest.mark.parametrize(("text", "size"), [("1 B", 1), ("500 KB", 500_000), ("256 MB", 256_000_000), ("1.5 gb", 1_500_000_000), (1024, 1024)])
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1 B", 1),
+        ("500 KB", 500_000),
+        ("256 MB", 256_000_000),
+        ("1.5 gb", 1_500_000_000),
+        (1024, 1024),
+    ],
+)
 def test_a_size_is_a_number_and_a_unit(text, size):
     assert parse_size(text) == size
 

@@ -14,18 +14,54 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 ROWS = st.integers(min_value=0, max_value=10**9)
 BALANCED = st.builds(
     lambda malformed, parsed, written, quarantined, duplicate, late: Counts(
-        read=malformed + parsed, malformed=malformed, parsed=parsed, entered=written + quarantined + duplicate + late, written=written,
-        quarantined=quarantined + malformed, duplicate=duplicate, late=late),
-    ROWS, ROWS, ROWS, ROWS, ROWS, ROWS)
+        read=malformed + parsed,
+        malformed=malformed,
+        parsed=parsed,
+        entered=written + quarantined + duplicate + late,
+        written=written,
+        quarantined=quarantined + malformed,
+        duplicate=duplicate,
+        late=late,
+    ),
+    ROWS,
+    ROWS,
+    ROWS,
+    ROWS,
+    ROWS,
+    ROWS,
+)
 
 
 def make_report(*steps: StepReport, **fields) -> RunReport:
     moment = datetime(2026, 1, 4, tzinfo=UTC)
-    return RunReport(**({"pipeline": "orders", "run_id": "r1", "started": moment, "ended": moment, "status": "done", "steps": list(steps)} | fields))
+    return RunReport(
+        **(
+            {
+                "pipeline": "orders",
+                "run_id": "r1",
+                "started": moment,
+                "ended": moment,
+                "status": "done",
+                "steps": list(steps),
+            }
+            | fields
+        )
+    )
 
 
-def make_step(counts: Counts = Counts(), batches: tuple[BatchReport, ...] = (), rules: tuple[RuleResult, ...] = ()) -> StepReport:
-    return StepReport(name="orders", target="t", quarantine="q", counts=counts, batches=list(batches), rules=list(rules))
+def make_step(
+    counts: Counts = Counts(),
+    batches: tuple[BatchReport, ...] = (),
+    rules: tuple[RuleResult, ...] = (),
+) -> StepReport:
+    return StepReport(
+        name="orders",
+        target="t",
+        quarantine="q",
+        counts=counts,
+        batches=list(batches),
+        rules=list(rules),
+    )
 
 
 def make_rule(outcome: Outcome, on_fail: str = "warn") -> RuleResult:
@@ -33,7 +69,16 @@ def make_rule(outcome: Outcome, on_fail: str = "warn") -> RuleResult:
 
 
 def test_law_1_every_row_has_exactly_one_fate_and_the_report_adds_up():
-    counts = Counts(read=1204, malformed=4, parsed=1200, entered=1200, written=1180, quarantined=9, duplicate=13, late=2)
+    counts = Counts(
+        read=1204,
+        malformed=4,
+        parsed=1200,
+        entered=1200,
+        written=1180,
+        quarantined=9,
+        duplicate=13,
+        late=2,
+    )
     make_report(make_step(counts, (BatchReport(batch_id=0, counts=counts),))).check()
     assert counts.line == "1,204 read = 1,180 written + 9 quarantined + 13 duplicate + 2 late"
     assert counts.read == counts.written + counts.quarantined + counts.duplicate + counts.late
@@ -42,7 +87,15 @@ def test_law_1_every_row_has_exactly_one_fate_and_the_report_adds_up():
 @pytest.mark.parametrize("fate", ["written", "quarantined", "duplicate", "late"])
 @pytest.mark.parametrize("drift", [-1, 1])
 def test_law_1_a_row_with_no_fate_or_two_fails_the_run(fate, drift):
-    fields = {"read": 100, "parsed": 100, "entered": 100, "written": 70, "quarantined": 10, "duplicate": 10, "late": 10}
+    fields = {
+        "read": 100,
+        "parsed": 100,
+        "entered": 100,
+        "written": 70,
+        "quarantined": 10,
+        "duplicate": 10,
+        "late": 10,
+    }
     wrong = Counts(**(fields | {fate: fields[fate] + drift}))
     with pytest.raises(UnbalancedReport, match="orders.orders"):
         make_report(make_step(wrong)).check()
@@ -51,12 +104,32 @@ def test_law_1_a_row_with_no_fate_or_two_fails_the_run(fate, drift):
 
 
 @given(ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS)
-def test_balanced_means_exactly_that_both_equations_hold(read, malformed, parsed, entered, written, quarantined, duplicate, late):
-    counts = Counts(read=read, malformed=malformed, parsed=parsed, entered=entered, written=written, quarantined=quarantined, duplicate=duplicate, late=late)
-    assert counts.balanced == (read == malformed + parsed and malformed + entered == written + quarantined + duplicate + late)
+def test_balanced_means_exactly_that_both_equations_hold(
+    read, malformed, parsed, entered, written, quarantined, duplicate, late
+):
+    counts = Counts(
+        read=read,
+        malformed=malformed,
+        parsed=parsed,
+        entered=entered,
+        written=written,
+        quarantined=quarantined,
+        duplicate=duplicate,
+        late=late,
+    )
+    assert counts.balanced == (
+        read == malformed + parsed
+        and malformed + entered == written + quarantined + duplicate + late
+    )
 
 
-@given(BALANCED, st.sampled_from(["read", "malformed", "parsed", "entered", "written", "quarantined", "duplicate", "late"]), st.integers(min_value=1, max_value=50))
+@given(
+    BALANCED,
+    st.sampled_from(
+        ["read", "malformed", "parsed", "entered", "written", "quarantined", "duplicate", "late"]
+    ),
+    st.integers(min_value=1, max_value=50),
+)
 def test_one_changed_number_always_unbalances(counts, name, drift):
     assert counts.balanced
     assert not counts.model_copy(update={name: getattr(counts, name) + drift}).balanced
@@ -70,9 +143,20 @@ def test_the_sum_of_balanced_batches_is_balanced(batches):
 
 
 def test_a_transform_that_changes_the_count_is_shown_on_the_line():
-    counts = Counts(read=1000, malformed=10, parsed=990, entered=1980, written=1900, quarantined=30, duplicate=60)
+    counts = Counts(
+        read=1000,
+        malformed=10,
+        parsed=990,
+        entered=1980,
+        written=1900,
+        quarantined=30,
+        duplicate=60,
+    )
     assert counts.balanced
-    assert counts.line == "1,000 read (990 parsed -> 1,980 entered); 1,990 = 1,900 written + 30 quarantined + 60 duplicate + 0 late"
+    assert (
+        counts.line
+        == "1,000 read (990 parsed -> 1,980 entered); 1,990 = 1,900 written + 30 quarantined + 60 duplicate + 0 late"
+    )
 
 
 def test_law_5_a_rule_that_could_not_be_evaluated_blocks_what_is_downstream():
@@ -81,7 +165,9 @@ def test_law_5_a_rule_that_could_not_be_evaluated_blocks_what_is_downstream():
 
 
 def test_only_stop_rules_failures_and_imbalance_block_what_is_downstream():
-    assert not make_report(make_step(rules=(make_rule(Outcome.FAILED), make_rule(Outcome.FAILED, "quarantine")))).blocks
+    assert not make_report(
+        make_step(rules=(make_rule(Outcome.FAILED), make_rule(Outcome.FAILED, "quarantine")))
+    ).blocks
     assert make_report(make_step(rules=(make_rule(Outcome.FAILED, "stop"),))).blocks
     assert not make_report(make_step(rules=(make_rule(Outcome.PASSED, "stop"),))).blocks
     assert make_report(make_step(Counts(read=1))).blocks
@@ -91,12 +177,16 @@ def test_only_stop_rules_failures_and_imbalance_block_what_is_downstream():
 
 def test_the_report_has_the_shape_of_the_golden_schema():
     golden = json.loads((GOLDEN / "run_report.schema.json").read_text(encoding="utf-8"))
-    assert RunReport.model_json_schema() == golden, "the report's shape changed: if that is meant, run `python tests/golden/regenerate.py` and commit the diff"
+    assert RunReport.model_json_schema() == golden, (
+        "the report's shape changed: if that is meant, run `python tests/golden/regenerate.py` and commit the diff"
+    )
 
 
 def test_the_golden_example_still_parses_and_balances():
     text = (GOLDEN / "run_report.json").read_text(encoding="utf-8")
     report = RunReport.model_validate_json(text)
     report.check()
-    assert report.counts == sum((batch.counts for step in report.steps for batch in step.batches), Counts())
+    assert report.counts == sum(
+        (batch.counts for step in report.steps for batch in step.batches), Counts()
+    )
     assert json.loads(report.model_dump_json()) == json.loads(text)

@@ -7,8 +7,24 @@ from pathlib import Path
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.report import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport, render_html, render_text
-from sluice.report.units import format_bytes, format_percent, format_seconds, format_watermark, printable, quote_value
+from sluice.report import (
+    BatchReport,
+    Counts,
+    Outcome,
+    RuleResult,
+    RunReport,
+    StepReport,
+    render_html,
+    render_text,
+)
+from sluice.report.units import (
+    format_bytes,
+    format_percent,
+    format_seconds,
+    format_watermark,
+    printable,
+    quote_value,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EVIL = '<img src=x onerror="alert(1)">&\'"\x1b[2J\u202e'
@@ -50,12 +66,49 @@ def example() -> RunReport:
 
 def make_evil() -> RunReport:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
-    rule = RuleResult(name=EVIL, type=EVIL, level="table", on_fail="stop", outcome="failed", observed=EVIL, message=EVIL, samples=[EVIL], evaluated=2, unexpected=1)
-    batch = BatchReport(batch_id=0, counts=Counts(read=1, parsed=1, entered=1, written=1), event_time_min=moment, event_time_max=moment)
-    step = StepReport(name=EVIL, target=EVIL, quarantine=EVIL, counts=Counts(read=2, parsed=2, entered=2, written=2), batches=[batch, batch], rules=[rule],
-                      versions={EVIL: 1}, warnings=[EVIL], timings={EVIL: 1.0}, left_for_next_run=True)
-    return RunReport(pipeline=EVIL, run_id=EVIL, kind="backfill", window=EVIL, started=moment, ended=moment, status="failed", exit_code=6, error=EVIL,
-                     steps=[step, step], spark={EVIL: EVIL})
+    rule = RuleResult(
+        name=EVIL,
+        type=EVIL,
+        level="table",
+        on_fail="stop",
+        outcome="failed",
+        observed=EVIL,
+        message=EVIL,
+        samples=[EVIL],
+        evaluated=2,
+        unexpected=1,
+    )
+    batch = BatchReport(
+        batch_id=0,
+        counts=Counts(read=1, parsed=1, entered=1, written=1),
+        event_time_min=moment,
+        event_time_max=moment,
+    )
+    step = StepReport(
+        name=EVIL,
+        target=EVIL,
+        quarantine=EVIL,
+        counts=Counts(read=2, parsed=2, entered=2, written=2),
+        batches=[batch, batch],
+        rules=[rule],
+        versions={EVIL: 1},
+        warnings=[EVIL],
+        timings={EVIL: 1.0},
+        left_for_next_run=True,
+    )
+    return RunReport(
+        pipeline=EVIL,
+        run_id=EVIL,
+        kind="backfill",
+        window=EVIL,
+        started=moment,
+        ended=moment,
+        status="failed",
+        exit_code=6,
+        error=EVIL,
+        steps=[step, step],
+        spark={EVIL: EVIL},
+    )
 
 
 def test_every_value_is_escaped_in_the_page(example):
@@ -74,7 +127,9 @@ def test_no_value_moves_the_terminal_or_becomes_a_formula(example):
     example.steps[0].rules[0].samples = ["=1+1", "+cmd", "@x", "a\nb"]
     shown = render_text(example)
     assert '"=1+1", "+cmd", "@x", "a\\nb"' in shown
-    assert not [line for line in shown.splitlines() if line.lstrip().startswith(("=1+1", "+cmd", "@x"))]
+    assert not [
+        line for line in shown.splitlines() if line.lstrip().startswith(("=1+1", "+cmd", "@x"))
+    ]
     assert '"=1+1"' in Page(render_html(example)).text
 
 
@@ -100,7 +155,16 @@ def test_a_failing_rule_is_visible_before_the_passed_ones(example):
 
 
 def test_law_5_a_rule_that_could_not_be_evaluated_is_not_shown_as_passed(example):
-    example.steps[0].rules = [RuleResult(name="mix", type="expect_mix", level="table", on_fail="warn", outcome=Outcome.ERROR, message="no weights")]
+    example.steps[0].rules = [
+        RuleResult(
+            name="mix",
+            type="expect_mix",
+            level="table",
+            on_fail="warn",
+            outcome=Outcome.ERROR,
+            message="no weights",
+        )
+    ]
     text, page = render_text(example), Page(render_html(example)).text
     assert "NOT EVALUATED" in text and "0 of 1 passed" in text and "no weights" in text
     assert "could not evaluate mix" in page and "0 of 1 passed" in page and "no weights" in page
@@ -117,29 +181,54 @@ def test_an_unbalanced_run_never_looks_fine(example):
 
 
 def test_a_transform_that_changes_the_count_gets_its_own_line(example):
-    example.steps[0].counts = Counts(read=1000, malformed=10, parsed=990, entered=1980, written=1900, quarantined=30, duplicate=60)
+    example.steps[0].counts = Counts(
+        read=1000,
+        malformed=10,
+        parsed=990,
+        entered=1980,
+        written=1900,
+        quarantined=30,
+        duplicate=60,
+    )
     assert "1,000 read (990 parsed -> 1,980 entered)\n1,990 = 1,900 written" in render_text(example)
     page = Page(render_html(example)).text
-    assert "990 parsed \u2192 1,980 entered" in page and "1,990 entered or malformed = 1,900 written + 30 quarantined" in page
+    assert (
+        "990 parsed \u2192 1,980 entered" in page
+        and "1,990 entered or malformed = 1,900 written + 30 quarantined" in page
+    )
 
 
 def test_a_run_with_nothing_new_says_so_in_sentences(example):
     step = StepReport(name="orders", target="/t", quarantine="/q")
-    report = example.model_copy(update={"status": "nothing new", "exit_code": ExitCode.NOTHING_NEW, "steps": [step]})
+    report = example.model_copy(
+        update={"status": "nothing new", "exit_code": ExitCode.NOTHING_NEW, "steps": [step]}
+    )
     text, page = render_text(report), Page(render_html(report)).text
-    for sentence in ("Nothing new was waiting", "No batch ran", "No rule was evaluated", "not set yet", "no commit yet"):
+    for sentence in (
+        "Nothing new was waiting",
+        "No batch ran",
+        "No rule was evaluated",
+        "not set yet",
+        "no commit yet",
+    ):
         assert sentence in page
     assert "Nothing new was waiting" in text and "0 read = 0 written" in text
     assert "What went wrong" not in page
     assert "sluice plan orders" in Page(render_html(report.model_copy(update={"steps": []}))).text
 
 
-@pytest.mark.parametrize(("status", "code", "words"), [
-    ("failed", ExitCode.TRANSIENT, "Run it again"), ("failed", ExitCode.TERMINAL, "Mend what the message names"),
-    ("stopped by a rule", ExitCode.STOPPED_BY_RULE, "change the rule in the pipeline's YAML"),
-])
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        ("failed", ExitCode.TRANSIENT, "Run it again"),
+        ("failed", ExitCode.TERMINAL, "Mend what the message names"),
+        ("stopped by a rule", ExitCode.STOPPED_BY_RULE, "change the rule in the pipeline's YAML"),
+    ],
+)
 def test_a_run_that_went_wrong_names_the_next_step(example, status, code, words):
-    report = example.model_copy(update={"status": status, "exit_code": code, "error": "orders.yaml: it broke.\nMend it."})
+    report = example.model_copy(
+        update={"status": status, "exit_code": code, "error": "orders.yaml: it broke.\nMend it."}
+    )
     text, page = " ".join(render_text(report).split()), Page(render_html(report)).text
     assert "Error: orders.yaml: it broke. Mend it." in text and words in text
     assert "orders.yaml: it broke. Mend it." in page and words in page
@@ -153,16 +242,44 @@ def test_what_is_left_for_the_next_run_is_said(example):
 
 def test_the_text_fits_a_terminal(example):
     step, long = example.steps[0], "word " * 60 + "x" * 300
-    step.rules.append(RuleResult(name=long, type=long, level="row", on_fail="quarantine", outcome="failed", evaluated=10**10, unexpected=10**9, message=long, samples=[long] * 9))
-    step.warnings, step.timings, step.counts = [long], {long: 1.0}, Counts(read=10**10, parsed=10**10, entered=10**10 + 1, written=10**10 + 1)
-    text = render_text(example.model_copy(update={"error": long, "run_id": long, "window": long, "status": "failed", "exit_code": 6}))
+    step.rules.append(
+        RuleResult(
+            name=long,
+            type=long,
+            level="row",
+            on_fail="quarantine",
+            outcome="failed",
+            evaluated=10**10,
+            unexpected=10**9,
+            message=long,
+            samples=[long] * 9,
+        )
+    )
+    step.warnings, step.timings, step.counts = (
+        [long],
+        {long: 1.0},
+        Counts(read=10**10, parsed=10**10, entered=10**10 + 1, written=10**10 + 1),
+    )
+    text = render_text(
+        example.model_copy(
+            update={
+                "error": long,
+                "run_id": long,
+                "window": long,
+                "status": "failed",
+                "exit_code": 6,
+            }
+        )
+    )
     assert "word" in text
     assert [line for line in text.splitlines() if len(line) > 100] == []
 
 
 def test_the_golden_example_renders_to_the_golden_text(example):
     golden = (GOLDEN / "run_report.txt").read_text(encoding="utf-8")
-    assert render_text(example) == golden, "if that is meant, run `python tests/golden/regenerate.py` and commit the diff"
+    assert render_text(example) == golden, (
+        "if that is meant, run `python tests/golden/regenerate.py` and commit the diff"
+    )
 
 
 @pytest.mark.parametrize("batches", [1, 2, 24, 25, 500])
@@ -170,12 +287,24 @@ def test_a_page_with_many_batches_stays_small_and_drawn_inside_its_box(example, 
     start = datetime(2026, 1, 1, tzinfo=UTC)
     counts = Counts(read=10**7, parsed=10**7, entered=10**7, written=10**7 - 1, late=1)
     step = example.steps[0]
-    step.batches = [BatchReport(batch_id=i, counts=counts, event_time_min=start + timedelta(days=i), event_time_max=start + timedelta(days=i + 2)) for i in range(batches)]
+    step.batches = [
+        BatchReport(
+            batch_id=i,
+            counts=counts,
+            event_time_min=start + timedelta(days=i),
+            event_time_max=start + timedelta(days=i + 2),
+        )
+        for i in range(batches)
+    ]
     step.counts = sum((batch.counts for batch in step.batches), Counts())
     html = render_html(example)
     page = Page(html)
     assert len(html) < 300_000
-    assert all(0 <= float(value[:-1]) <= 100 for _, value in page.attributes if value and re.fullmatch(r"-?[\d.]+%", value))
+    assert all(
+        0 <= float(value[:-1]) <= 100
+        for _, value in page.attributes
+        if value and re.fullmatch(r"-?[\d.]+%", value)
+    )
     assert "<0.01%" in page.text and ">99.99%" in page.text
     if batches > 200:
         assert "300 more batches are in the .json file" in page.text
@@ -188,16 +317,45 @@ def test_charts_and_tables_can_be_read_by_a_screen_reader(example):
     assert all("scope=" in header for header in re.findall(r"<th\b[^>]*>", html))
 
 
-@pytest.mark.parametrize(("part", "whole", "shown"), [
-    (0, 9, "0%"), (9, 9, "100%"), (1, 10**6, "<0.01%"), (10**6 - 1, 10**6, ">99.99%"), (1, 3, "33.3%"), (51, 10_000, "0.51%"), (0, 0, "0%"), (9985, 10_000, "99.85%"),
-])
+@pytest.mark.parametrize(
+    ("part", "whole", "shown"),
+    [
+        (0, 9, "0%"),
+        (9, 9, "100%"),
+        (1, 10**6, "<0.01%"),
+        (10**6 - 1, 10**6, ">99.99%"),
+        (1, 3, "33.3%"),
+        (51, 10_000, "0.51%"),
+        (0, 0, "0%"),
+        (9985, 10_000, "99.85%"),
+    ],
+)
 def test_a_share_is_never_rounded_to_none_or_all(part, whole, shown):
     assert format_percent(part, whole) == shown
 
 
 def test_sizes_durations_and_watermarks_read_well():
-    assert [format_bytes(n) for n in (0, 999, 12_400_000, 999_960)] == ["0 B", "999 B", "12.4 MB", "1.0 MB"]
-    assert [format_seconds(s) for s in (0.02, 41.23, 99.97, 192, 7500)] == ["0.02 s", "41.2 s", "1 min 40 s", "3 min 12 s", "2 h 05 min"]
-    assert [format_watermark(ms) for ms in (None, 0, 1_767_225_600_000, 10**18)] == ["not set yet", "not set yet", "2026-01-01 00:00:00 UTC", f"{10**18} ms"]
-    assert printable("a\tb\u200e\ud800") == "a\\tb\\u200e\\ud800" and printable("Ärger 日本") == "Ärger 日本"
+    assert [format_bytes(n) for n in (0, 999, 12_400_000, 999_960)] == [
+        "0 B",
+        "999 B",
+        "12.4 MB",
+        "1.0 MB",
+    ]
+    assert [format_seconds(s) for s in (0.02, 41.23, 99.97, 192, 7500)] == [
+        "0.02 s",
+        "41.2 s",
+        "1 min 40 s",
+        "3 min 12 s",
+        "2 h 05 min",
+    ]
+    assert [format_watermark(ms) for ms in (None, 0, 1_767_225_600_000, 10**18)] == [
+        "not set yet",
+        "not set yet",
+        "2026-01-01 00:00:00 UTC",
+        f"{10**18} ms",
+    ]
+    assert (
+        printable("a\tb\u200e\ud800") == "a\\tb\\u200e\\ud800"
+        and printable("Ärger 日本") == "Ärger 日本"
+    )
     assert quote_value("x" * 99, 10) == '"xxxxxxx..."'

@@ -8,7 +8,15 @@ from uuid import uuid4
 
 import pytest
 from sluice.errors import TerminalError
-from sluice.report import RunReport, latest_report, list_reports, read_report, report_path, store, write_report
+from sluice.report import (
+    RunReport,
+    latest_report,
+    list_reports,
+    read_report,
+    report_path,
+    store,
+    write_report,
+)
 from sluice.report.model import Counts, StepReport
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -16,7 +24,18 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def make_report(run_id: str, hours: int = 0, **fields) -> RunReport:
     started = START + timedelta(hours=hours)
-    return RunReport(**({"pipeline": "orders", "run_id": run_id, "started": started, "ended": started, "status": "done"} | fields))
+    return RunReport(
+        **(
+            {
+                "pipeline": "orders",
+                "run_id": run_id,
+                "started": started,
+                "ended": started,
+                "status": "done",
+            }
+            | fields
+        )
+    )
 
 
 def write_many(folder: Path, amount: int) -> None:
@@ -27,11 +46,15 @@ def write_many(folder: Path, amount: int) -> None:
 
 def test_a_report_comes_back_as_it_was_written(tmp_path):
     counts = Counts(read=3, parsed=3, entered=3, written=2, duplicate=1)
-    report = make_report("r1", steps=[StepReport(name="s", target="t", quarantine="q", counts=counts)])
+    report = make_report(
+        "r1", steps=[StepReport(name="s", target="t", quarantine="q", counts=counts)]
+    )
     path = write_report(report, tmp_path / "new" / "folder")
     assert path.endswith("r1.json")
     assert read_report(tmp_path / "new" / "folder", "r1") == report
-    assert "2</b> <span class=\"written\">written" in report_path(tmp_path / "new" / "folder", "r1", "html").read_text(encoding="utf-8")
+    assert '2</b> <span class="written">written' in report_path(
+        tmp_path / "new" / "folder", "r1", "html"
+    ).read_text(encoding="utf-8")
 
 
 def test_a_bucket_keeps_reports_like_a_folder():
@@ -39,18 +62,36 @@ def test_a_bucket_keeps_reports_like_a_folder():
     assert list_reports(folder) == [] and latest_report(folder) is None
     for hours in (1, 2):
         write_report(make_report(f"manual__{hours}:00+00:00", hours), folder)
-    assert [report.run_id for report in list_reports(folder)] == ["manual__2:00+00:00", "manual__1:00+00:00"]
+    assert [report.run_id for report in list_reports(folder)] == [
+        "manual__2:00+00:00",
+        "manual__1:00+00:00",
+    ]
     assert read_report(folder, "manual__1:00+00:00").started == START + timedelta(hours=1)
 
 
-@pytest.mark.parametrize("run_id", ["scheduled__2026-01-03T00:00:00+00:00", "manual/with/slashes", "späte Lieferung", "x" * 250])
+@pytest.mark.parametrize(
+    "run_id",
+    ["scheduled__2026-01-03T00:00:00+00:00", "manual/with/slashes", "späte Lieferung", "x" * 250],
+)
 def test_every_run_id_is_a_safe_file_name(tmp_path, run_id):
     written = Path(write_report(make_report(run_id), tmp_path))
-    assert written.parent == tmp_path and not set(written.name) & set('+:/ ä')
+    assert written.parent == tmp_path and not set(written.name) & set("+:/ ä")
     assert read_report(tmp_path, run_id).run_id == run_id
 
 
-@pytest.mark.parametrize("run_id", ["../secret", "..", "../../etc/passwd", "/etc/passwd", "a/../../secret", ".", "a\x00b", "..\\secret"])
+@pytest.mark.parametrize(
+    "run_id",
+    [
+        "../secret",
+        "..",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "a/../../secret",
+        ".",
+        "a\x00b",
+        "..\\secret",
+    ],
+)
 def test_a_run_id_cannot_leave_the_folder(tmp_path, run_id):
     folder = tmp_path / "reports" / "orders"
     written = Path(write_report(make_report(run_id), folder))
@@ -76,7 +117,12 @@ def test_a_report_is_also_found_by_the_name_of_its_file(tmp_path):
 
 def test_reports_come_newest_first(tmp_path):
     write_many(tmp_path, 4)
-    assert [report.run_id for report in list_reports(tmp_path)] == ["run-3", "run-2", "run-1", "run-0"]
+    assert [report.run_id for report in list_reports(tmp_path)] == [
+        "run-3",
+        "run-2",
+        "run-1",
+        "run-0",
+    ]
     assert [report.run_id for report in list_reports(tmp_path, limit=2)] == ["run-3", "run-2"]
     assert latest_report(tmp_path).run_id == "run-3"
 
@@ -132,7 +178,11 @@ def test_a_write_that_dies_leaves_the_old_report_whole_and_nothing_behind(tmp_pa
 def test_a_listed_report_always_has_its_page(tmp_path, monkeypatch):
     order: list[str] = []
     replace = os.replace
-    monkeypatch.setattr(store.os, "replace", lambda source, target: order.append(Path(target).suffix) or replace(source, target))
+    monkeypatch.setattr(
+        store.os,
+        "replace",
+        lambda source, target: order.append(Path(target).suffix) or replace(source, target),
+    )
     write_report(make_report("r1"), tmp_path)
     assert order == [".html", ".json"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from sluice.spec import PROJECT
+from sluice.storage import PROJECT
 
 MODULES = sorted((PROJECT / "include" / "sluice").rglob("*.py"))
 DAGS = sorted((PROJECT / "dags").rglob("*.py"))
@@ -33,7 +33,9 @@ def test_there_is_something_to_measure():
     assert DAGS
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PROJECT / "include")))
+@pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(PROJECT / "include"))
+)
 def test_a_module_has_at_most_250_lines_and_its_functions_at_most_40(path):
     assert count_lines(path) <= 250
     assert long_functions(path, 40) == []

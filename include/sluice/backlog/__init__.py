@@ -1,7 +1,14 @@
 """What is waiting: checkpoint reader and listing, no JVM."""
 
-from .checkpoint import Checkpoint, SeenFile, normalize_uri
-from .delta import TableBacklog, TablePosition, measure_table, read_position, read_start, start_file, table_version
+from .delta import (
+    TableBacklog,
+    TablePosition,
+    measure_table,
+    read_position,
+    read_start,
+    start_file,
+    table_version,
+)
 from .files import LandedFile, files_in_window, is_hidden, list_files, source_root
 from .kafka import TopicBacklog, describe_losses, measure_expired, measure_topics, planned_offsets
 from .measure import StepBacklog, measure_pipeline, measure_step, note_idle_audits
@@ -9,7 +16,29 @@ from .notified import Arrivals, settle, take_arrivals
 from .waiting import waiting_files
 
 __all__ = [
-    "Arrivals", "Checkpoint", "LandedFile", "SeenFile", "StepBacklog", "TableBacklog", "TablePosition", "TopicBacklog", "describe_losses",
-    "files_in_window", "is_hidden", "list_files", "measure_expired", "measure_pipeline", "measure_step", "measure_table", "measure_topics",
-    "normalize_uri", "note_idle_audits", "planned_offsets", "read_position", "read_start", "settle", "source_root", "start_file", "table_version", "take_arrivals", "waiting_files",
+    "Arrivals",
+    "LandedFile",
+    "StepBacklog",
+    "TableBacklog",
+    "TablePosition",
+    "TopicBacklog",
+    "describe_losses",
+    "files_in_window",
+    "is_hidden",
+    "list_files",
+    "measure_expired",
+    "measure_pipeline",
+    "measure_step",
+    "measure_table",
+    "measure_topics",
+    "note_idle_audits",
+    "planned_offsets",
+    "read_position",
+    "read_start",
+    "settle",
+    "source_root",
+    "start_file",
+    "table_version",
+    "take_arrivals",
+    "waiting_files",
 ]

@@ -4,8 +4,9 @@ import json
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from ..spec import FileSource, replace_file
-from .checkpoint import Checkpoint
+from ..checkpoint.log import Checkpoint
+from ..spec import FileSource
+from ..storage import replace_file
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ def read_audit(source: FileSource, checkpoint: Checkpoint) -> Audit | None:
     return None if audit.unsettled or set_back or audit.of != _identity(source) else audit
 
 
-def note_audit(source: FileSource, checkpoint: Checkpoint, began: datetime, *, unsettled: bool = False) -> None:
+def note_audit(
+    source: FileSource, checkpoint: Checkpoint, began: datetime, *, unsettled: bool = False
+) -> None:
     """Note a whole listing, once its files are committed."""
     _write(checkpoint, Audit(began, checkpoint.newest_commit, _identity(source), unsettled))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
-from ..spec import s3_client, split_uri, store_errors
+from ..storage import s3_client, split_uri, store_errors
 from .globs import compile_glob, expand_braces, has_magic, literal_start
 
 Listed = tuple[str, int, float]
@@ -22,10 +22,16 @@ def walk_bucket(root: str, after: str | None = None) -> Iterator[Listed]:
         folder = f"{prefix}/" if prefix and not has_magic(pattern) else prefix
         objects = list(_list(root, bucket, folder, **start))
         if not objects and folder != prefix and not after:  # the path may name one object
-            objects = [entry for entry in _list(root, bucket, prefix, MaxKeys=1) if entry["Key"] == prefix]
+            objects = [
+                entry for entry in _list(root, bucket, prefix, MaxKeys=1) if entry["Key"] == prefix
+            ]
         for entry in objects:
             if _matches(pattern, entry["Key"]):
-                yield f"{root.partition('://')[0]}://{bucket}/{entry['Key']}", entry["Size"], entry["LastModified"].timestamp()
+                yield (
+                    f"{root.partition('://')[0]}://{bucket}/{entry['Key']}",
+                    entry["Size"],
+                    entry["LastModified"].timestamp(),
+                )
 
 
 def is_below(root: str, path: str) -> bool:
@@ -37,7 +43,11 @@ def is_below(root: str, path: str) -> bool:
 def _matches(pattern: str, key: str) -> bool:
     """True for an object that is, or lies below, what a glob without braces names; an object whose name ends in a slash only marks a folder."""
     parts, names = [part for part in pattern.split("/") if part], key.split("/")
-    if not names[-1] or len(names) < len(parts) or any(_is_hidden(name) for name in names[len(parts):-1]):
+    if (
+        not names[-1]
+        or len(names) < len(parts)
+        or any(_is_hidden(name) for name in names[len(parts) : -1])
+    ):
         return False
     return all(_compiled(part).fullmatch(name) for part, name in zip(parts, names, strict=False))
 
@@ -47,7 +57,11 @@ _compiled = cache(compile_glob)
 
 def _list(uri: str, bucket: str, prefix: str, **how: object) -> Iterator[dict]:
     with store_errors(uri):
-        pages = s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, **how)
+        pages = (
+            s3_client()
+            .get_paginator("list_objects_v2")
+            .paginate(Bucket=bucket, Prefix=prefix, **how)
+        )
         for page in pages:
             yield from page.get("Contents", [])
             if how.get("MaxKeys"):
@@ -56,7 +70,11 @@ def _list(uri: str, bucket: str, prefix: str, **how: object) -> Iterator[dict]:
 
 def _is_hidden(folder: str) -> bool:
     """True for folders Spark leaves out where it lists objects instead of folders: nearly its rule for folders, to the letter."""
-    return folder.startswith(".") or (folder.startswith("_") and "=" not in folder and folder not in ("_metadata", "_common_metadata"))
+    return folder.startswith(".") or (
+        folder.startswith("_")
+        and "=" not in folder
+        and folder not in ("_metadata", "_common_metadata")
+    )
 
 
 def find_object(path: str) -> Listed | None:

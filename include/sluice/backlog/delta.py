@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..spec import open_path
-from .checkpoint import Checkpoint
+from ..checkpoint.log import Checkpoint
+from ..storage import open_path
 
 
 def table_version(path: str) -> int | None:
@@ -14,7 +14,14 @@ def table_version(path: str) -> int | None:
     log = open_path(path) / "_delta_log"
     if not log.exists():
         return None
-    return max((int(p.name.split(".")[0]) for p in log.iterdir() if p.name.endswith(".json") and p.name.split(".")[0].isdigit()), default=None)
+    return max(
+        (
+            int(p.name.split(".")[0])
+            for p in log.iterdir()
+            if p.name.endswith(".json") and p.name.split(".")[0].isdigit()
+        ),
+        default=None,
+    )
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,15 @@ def measure_table(path: str, position: TablePosition | None) -> TableBacklog | N
         file = open_path(path) / "_delta_log" / f"{version:020}.json"
         if not file.exists():
             return None  # cleaned away: Delta decides whether it can still be read
-        actions = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
-        changes = [change for action in actions for change in (action.get("add"), action.get("remove")) if change and change.get("dataChange")]
+        actions = [
+            json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line
+        ]
+        changes = [
+            change
+            for action in actions
+            for change in (action.get("add"), action.get("remove"))
+            if change and change.get("dataChange")
+        ]
         if changes:
             commits, size = commits + 1, size + sum(change.get("size", 0) for change in changes)
             oldest = oldest or datetime.fromtimestamp(file.stat().st_mtime, UTC)

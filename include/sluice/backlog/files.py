@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from ..errors import SourceError
-from ..spec import FileSource, Window, in_bucket, is_remote, open_path
+from ..spec import FileSource, Window
+from ..storage import in_bucket, is_remote, open_path
 from .buckets import walk_bucket
 from .globs import compile_glob, expand_braces, expand_path, has_magic
 
@@ -38,7 +39,11 @@ def is_hidden(name: str) -> bool:
 
 def is_hidden_folder(name: str) -> bool:
     """True for folders below the landing folder that Spark does not enter: its own rule, to the letter."""
-    hidden = (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+    hidden = (
+        (name.startswith("_") and "=" not in name)
+        or name.startswith(".")
+        or name.endswith("._COPYING_")
+    )
     return hidden and not name.startswith(("_metadata", "_common_metadata"))
 
 
@@ -75,9 +80,15 @@ def _compile_pattern(source: FileSource) -> Callable[[str], bool]:
 def _walk_local(root: str) -> Iterator[LandedFile]:
     starts = expand_path(root)
     if not starts and not has_magic(root):
-        raise SourceError("the landing folder does not exist", where=root, do="Create it, or mend `source.path`")
+        raise SourceError(
+            "the landing folder does not exist", where=root, do="Create it, or mend `source.path`"
+        )
     if not starts and os.path.exists(root):
-        raise SourceError("the landing folder's name reads as a glob that matches nothing", where=root, do="Write a backslash before each of {}[]*?")
+        raise SourceError(
+            "the landing folder's name reads as a glob that matches nothing",
+            where=root,
+            do="Write a backslash before each of {}[]*?",
+        )
     for start in starts:
         if os.path.isfile(start):
             yield from _stat(start)
@@ -93,7 +104,11 @@ def _walk_local(root: str) -> Iterator[LandedFile]:
 
 
 def _refused(folder: str) -> SourceError:
-    return SourceError("the landing folder cannot be read", where=folder, do="Give the user that runs the pipeline read access")
+    return SourceError(
+        "the landing folder cannot be read",
+        where=folder,
+        do="Give the user that runs the pipeline read access",
+    )
 
 
 def _raise_unless_gone(error: OSError) -> None:
@@ -111,8 +126,12 @@ def _refuse_endless(start: str, folder: str, name: str) -> None:
     for part in os.path.relpath(folder, start).split("/"):
         above.append(os.path.join(above[-1], part))
     if any((os.path.realpath(one) + "/").startswith(target) for one in above):
-        raise SourceError("a link leads back to a folder above it, and Spark would read every file there again and again", where=path, value=target[:-1],
-                          do="Remove the link")
+        raise SourceError(
+            "a link leads back to a folder above it, and Spark would read every file there again and again",
+            where=path,
+            value=target[:-1],
+            do="Remove the link",
+        )
 
 
 def _stat(path: str) -> Iterator[LandedFile]:
@@ -132,16 +151,31 @@ def _walk_remote(root: str) -> Iterator[LandedFile]:
     scheme = root.split("://", 1)[0]
     for path, info in base.fs.find(base.path, detail=True).items():
         modified = info.get("LastModified") or info.get("mtime") or 0
-        yield LandedFile(f"{scheme}://{path.lstrip('/')}", info["size"], modified.timestamp() if isinstance(modified, datetime) else float(modified))
+        yield LandedFile(
+            f"{scheme}://{path.lstrip('/')}",
+            info["size"],
+            modified.timestamp() if isinstance(modified, datetime) else float(modified),
+        )
 
 
-_DIRECTIVES = {"%Y": r"\d{4}", "%m": r"\d{2}", "%d": r"\d{2}", "%H": r"\d{2}", "%M": r"\d{2}", "%j": r"\d{3}", "%y": r"\d{2}", "%S": r"\d{2}"}
+_DIRECTIVES = {
+    "%Y": r"\d{4}",
+    "%m": r"\d{2}",
+    "%d": r"\d{2}",
+    "%H": r"\d{2}",
+    "%M": r"\d{2}",
+    "%j": r"\d{3}",
+    "%y": r"\d{2}",
+    "%S": r"\d{2}",
+}
 
 
 def file_date(path: str, root: str, pattern: str) -> datetime | None:
     """The date a file's relative path carries under a strptime pattern; None when it carries none."""
     relative = path.removeprefix(root).lstrip("/")
-    regex = "".join(_DIRECTIVES.get(part, re.escape(part)) for part in re.split(r"(%[A-Za-z])", pattern))
+    regex = "".join(
+        _DIRECTIVES.get(part, re.escape(part)) for part in re.split(r"(%[A-Za-z])", pattern)
+    )
     for text in (relative, PurePosixPath(relative).name):
         match = re.search(rf"(?<!\d){regex}(?!\d)", text)
         if match:

@@ -24,7 +24,11 @@ def expand_braces(pattern: str) -> list[str]:
     if match is None:
         return [pattern]
     parts = re.split(r"(?<!\\),", match[1])
-    return [p for part in parts for p in expand_braces(pattern[: match.start()] + part + pattern[match.end() :])]
+    return [
+        p
+        for part in parts
+        for p in expand_braces(pattern[: match.start()] + part + pattern[match.end() :])
+    ]
 
 
 def compile_glob(pattern: str) -> re.Pattern:
@@ -50,7 +54,13 @@ def expand_path(path: str) -> list[str]:
     """The files and folders an absolute path names: itself where it has no glob, else every one that matches. Hidden names match like all others."""
     if not has_magic(path):
         return [path] if os.path.exists(path) else []
-    return sorted({found for one in expand_braces(path) for found in _descend("/", [part for part in one.split("/") if part])})
+    return sorted(
+        {
+            found
+            for one in expand_braces(path)
+            for found in _descend("/", [part for part in one.split("/") if part])
+        }
+    )
 
 
 def _descend(folder: str, parts: list[str]) -> Iterator[str]:

@@ -6,9 +6,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
 from ..spec import KafkaSource, KafkaStart, resolve_cluster
-from .checkpoint import Checkpoint
 from .kafka_broker import Broker, Offsets, connect
 from .kafka_pattern import compile_pattern
 
@@ -47,16 +47,42 @@ class TopicBacklog:
     @property
     def must_run(self) -> bool:
         """False only when a run would find nothing new, and nothing that somebody should hear of."""
-        return bool(self.records or self.lost or self.gone or self.recreated or self.unknown_start or self.unknown_topics)
+        return bool(
+            self.records
+            or self.lost
+            or self.gone
+            or self.recreated
+            or self.unknown_start
+            or self.unknown_topics
+        )
 
 
 def describe_losses(backlog: TopicBacklog) -> list[str]:
     """What is not there any more although it was not read, one sentence each."""
-    lost = [f"{topic}/{p}: {count:,}" for topic, parts in backlog.lost.items() for p, count in parts.items()]
-    gone, anew = ([f"{topic}/{p}" for topic, parts in found.items() for p in parts] for found in (backlog.gone, backlog.recreated))
-    notes = [f"records that were not read yet are gone from the brokers, {', '.join(lost)}"] if lost else []
-    notes += [f"partitions that were read before are there no more: {', '.join(gone)}"] if gone else []
-    return notes + ([f"partitions end before the place up to which they were read, so they were made anew: {', '.join(anew)}"] if anew else [])
+    lost = [
+        f"{topic}/{p}: {count:,}"
+        for topic, parts in backlog.lost.items()
+        for p, count in parts.items()
+    ]
+    gone, anew = (
+        [f"{topic}/{p}" for topic, parts in found.items() for p in parts]
+        for found in (backlog.gone, backlog.recreated)
+    )
+    notes = (
+        [f"records that were not read yet are gone from the brokers, {', '.join(lost)}"]
+        if lost
+        else []
+    )
+    notes += (
+        [f"partitions that were read before are there no more: {', '.join(gone)}"] if gone else []
+    )
+    return notes + (
+        [
+            f"partitions end before the place up to which they were read, so they were made anew: {', '.join(anew)}"
+        ]
+        if anew
+        else []
+    )
 
 
 def committed_offsets(checkpoint: Checkpoint) -> Offsets | None:
@@ -69,14 +95,24 @@ def committed_offsets(checkpoint: Checkpoint) -> Offsets | None:
 
 def planned_offsets(checkpoint: Checkpoint, batch: int) -> dict[str, dict[int, tuple[int, int]]]:
     """Topic -> partition -> first offset and the one after the last, of a planned batch. Offsets that the brokers lost are in it: they were planned."""
-    before = _parse(checkpoint.source_offset(batch - 1) if batch else checkpoint.initial_offset() or {})
+    before = _parse(
+        checkpoint.source_offset(batch - 1) if batch else checkpoint.initial_offset() or {}
+    )
     until = _parse(checkpoint.source_offset(batch))
     # A partition that ends before its beginning was made anew; Spark reads nothing of it. One that is new is read from its first record.
-    return {topic: {p: (min(before.get(topic, {}).get(p, 0), end), end) for p, end in partitions.items()} for topic, partitions in until.items()}
+    return {
+        topic: {
+            p: (min(before.get(topic, {}).get(p, 0), end), end) for p, end in partitions.items()
+        }
+        for topic, partitions in until.items()
+    }
 
 
 def _parse(position: dict) -> Offsets:
-    return {topic: {int(partition): offset for partition, offset in partitions.items()} for topic, partitions in position.items()}
+    return {
+        topic: {int(partition): offset for partition, offset in partitions.items()}
+        for topic, partitions in position.items()
+    }
 
 
 def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
@@ -89,15 +125,34 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     if source.subscribe_pattern and pattern is None:
         return TopicBacklog(unknown_topics=True)
     broker = connect(source)
-    partitions = broker.find_partitions(lambda topic: bool(pattern.search(topic))) if pattern else _choose(source, broker, committed or {})
+    partitions = (
+        broker.find_partitions(lambda topic: bool(pattern.search(topic)))
+        if pattern
+        else _choose(source, broker, committed or {})
+    )
     first = broker.first_offsets(partitions)
     end = broker.end_offsets(partitions, source.isolation)
     moment = getattr(source.start, "timestamp", None) if committed is None else None
-    start, unknown = (committed, False) if committed is not None else find_start(source.start, first, end, broker.offsets_at(partitions, moment) if moment else {})
-    if committed is not None and any(offset > end.get(t, {}).get(p, offset) for t, known in committed.items() for p, offset in known.items()):
+    start, unknown = (
+        (committed, False)
+        if committed is not None
+        else find_start(
+            source.start, first, end, broker.offsets_at(partitions, moment) if moment else {}
+        )
+    )
+    if committed is not None and any(
+        offset > end.get(t, {}).get(p, offset)
+        for t, known in committed.items()
+        for p, offset in known.items()
+    ):
         end = _reach(end, broker.end_offsets(partitions, "read_uncommitted"), committed)
     found = compare_offsets(start, first, end, first_run=committed is None)
-    return TopicBacklog(**found, partitions=partitions, oldest=broker.first_time(_most_waiting(found["waiting"], start, first), source.isolation), unknown_start=unknown)
+    return TopicBacklog(
+        **found,
+        partitions=partitions,
+        oldest=broker.first_time(_most_waiting(found["waiting"], start, first), source.isolation),
+        unknown_start=unknown,
+    )
 
 
 def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> dict[str, int]:
@@ -106,8 +161,16 @@ def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> 
     for place in ranges:
         topic, _, partition = place.rpartition("/")
         partitions.setdefault(topic, []).append(int(partition))
-    first = {f"{topic}/{p}": offset for topic, parts in connect(source).first_offsets(partitions).items() for p, offset in parts.items()}
-    return {place: min(first[place], until) - start for place, (start, until) in ranges.items() if first[place] > start}
+    first = {
+        f"{topic}/{p}": offset
+        for topic, parts in connect(source).first_offsets(partitions).items()
+        for p, offset in parts.items()
+    }
+    return {
+        place: min(first[place], until) - start
+        for place, (start, until) in ranges.items()
+        if first[place] > start
+    }
 
 
 def _choose(source: KafkaSource, broker: Broker, committed: Offsets) -> dict[str, list[int]]:
@@ -115,33 +178,65 @@ def _choose(source: KafkaSource, broker: Broker, committed: Offsets) -> dict[str
     wanted = source.assign or dict.fromkeys(source.subscribe)
     found = broker.find_partitions(lambda topic: topic in wanted)
     missing = sorted(topic for topic in wanted if topic not in found and topic not in committed)
-    missing += [f"{t}, partition {p}" for t, ps in source.assign.items() for p in ps if p not in found.get(t, [p]) and p not in committed.get(t, {})]
+    missing += [
+        f"{t}, partition {p}"
+        for t, ps in source.assign.items()
+        for p in ps
+        if p not in found.get(t, [p]) and p not in committed.get(t, {})
+    ]
     if missing:
-        raise SourceError("no such topic, or this user may not see it", where=f"brokers {resolve_cluster(source)[0]}", value="; ".join(missing),
-                          do="Mend the name, create the topic, or give the user the right to describe it")
-    return {topic: [p for p in partitions if not source.assign or p in source.assign[topic]] for topic, partitions in found.items()}
+        raise SourceError(
+            "no such topic, or this user may not see it",
+            where=f"brokers {resolve_cluster(source)[0]}",
+            value="; ".join(missing),
+            do="Mend the name, create the topic, or give the user the right to describe it",
+        )
+    return {
+        topic: [p for p in partitions if not source.assign or p in source.assign[topic]]
+        for topic, partitions in found.items()
+    }
 
 
 def _reach(committed_end: Offsets, end: Offsets, committed: Offsets) -> Offsets:
     """Ends, but where a partition was read beyond the end of what is committed in it (by a run that reads all), no less than that."""
-    return {t: {p: max(offset, min(committed.get(t, {}).get(p, 0), end.get(t, {}).get(p, 0))) for p, offset in partitions.items()}
-            for t, partitions in committed_end.items()}
+    return {
+        t: {
+            p: max(offset, min(committed.get(t, {}).get(p, 0), end.get(t, {}).get(p, 0)))
+            for p, offset in partitions.items()
+        }
+        for t, partitions in committed_end.items()
+    }
 
 
-def find_start(start: str | KafkaStart, first: Offsets, end: Offsets, at: Offsets) -> tuple[Offsets, bool]:
+def find_start(
+    start: str | KafkaStart, first: Offsets, end: Offsets, at: Offsets
+) -> tuple[Offsets, bool]:
     """Where the first run would begin, and whether it has to run for that place to stay where it is. `at`: the first offsets at `start.timestamp`."""
     if isinstance(start, str):
         named = {t: dict.fromkeys(partitions, start) for t, partitions in end.items()}
     elif start.offsets is not None:
-        named = {t: {p: start.offsets.get(t, {}).get(p, "earliest") for p in partitions} for t, partitions in end.items()}
+        named = {
+            t: {p: start.offsets.get(t, {}).get(p, "earliest") for p in partitions}
+            for t, partitions in end.items()
+        }
     else:  # a partition without such a record is read from its end as of the first run: where that is must be noted before older records come
-        named = {t: {p: offset if offset >= 0 else "latest" for p, offset in partitions.items()} for t, partitions in at.items()}
+        named = {
+            t: {p: offset if offset >= 0 else "latest" for p, offset in partitions.items()}
+            for t, partitions in at.items()
+        }
     places = {"earliest": first, "latest": end}
-    found = {t: {p: places[o][t][p] if isinstance(o, str) else o for p, o in partitions.items()} for t, partitions in named.items()}
-    return found, any(offset == "latest" for partitions in named.values() for offset in partitions.values())
+    found = {
+        t: {p: places[o][t][p] if isinstance(o, str) else o for p, o in partitions.items()}
+        for t, partitions in named.items()
+    }
+    return found, any(
+        offset == "latest" for partitions in named.values() for offset in partitions.values()
+    )
 
 
-def compare_offsets(start: Offsets, first: Offsets, end: Offsets, first_run: bool = False) -> dict[str, dict]:
+def compare_offsets(
+    start: Offsets, first: Offsets, end: Offsets, first_run: bool = False
+) -> dict[str, dict]:
     """Waiting, lost, gone, recreated and new of TopicBacklog, from where reading goes on, the first offset there is, and the one after the last."""
     found: dict[str, dict] = {"waiting": {}, "lost": {}, "gone": {}, "recreated": {}, "new": {}}
     for topic, partitions in end.items():
@@ -165,5 +260,11 @@ def compare_offsets(start: Offsets, first: Offsets, end: Offsets, first_run: boo
 
 def _most_waiting(waiting: Offsets, start: Offsets, first: Offsets) -> dict[tuple[str, int], int]:
     """Topic and partition -> the first offset that waits, of the partitions with the most."""
-    places = sorted(((count, t, p) for t, partitions in waiting.items() for p, count in partitions.items()), reverse=True)
-    return {(t, p): max(start.get(t, {}).get(p, 0), first[t][p]) for _, t, p in places[:TIMED_PARTITIONS]}
+    places = sorted(
+        ((count, t, p) for t, partitions in waiting.items() for p, count in partitions.items()),
+        reverse=True,
+    )
+    return {
+        (t, p): max(start.get(t, {}).get(p, 0), first[t][p])
+        for _, t, p in places[:TIMED_PARTITIONS]
+    }

@@ -37,8 +37,12 @@ class Broker:
 
     def find_partitions(self, wanted: Callable[[str], bool]) -> dict[str, list[int]]:
         """Topic -> partitions, of the wanted topics that are there and that this user may see. Never creates one."""
-        topics = self._ask(lambda seconds: self.admin.list_topics(timeout=seconds), again=True).topics
-        found = {name: topic for name, topic in topics.items() if name not in INTERNAL and wanted(name)}
+        topics = self._ask(
+            lambda seconds: self.admin.list_topics(timeout=seconds), again=True
+        ).topics
+        found = {
+            name: topic for name, topic in topics.items() if name not in INTERNAL and wanted(name)
+        }
         for name, topic in found.items():
             if topic.error is not None:
                 raise self._give_up(f"topic {name}: {topic.error.str()}")
@@ -62,14 +66,22 @@ class Broker:
 
         return self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
 
-    def _offsets(self, partitions: dict[str, list[int]], spec: object, isolation: str = "read_uncommitted") -> Offsets:
+    def _offsets(
+        self, partitions: dict[str, list[int]], spec: object, isolation: str = "read_uncommitted"
+    ) -> Offsets:
         from confluent_kafka import IsolationLevel, TopicPartition
 
         found: Offsets = {topic: {} for topic in partitions}
         asked = {TopicPartition(t, p): spec for t, ps in partitions.items() for p in ps}
         if asked:
-            level = IsolationLevel.READ_COMMITTED if isolation == "read_committed" else IsolationLevel.READ_UNCOMMITTED
-            answers = self.admin.list_offsets(asked, isolation_level=level, request_timeout=max(self._seconds_left(), 0.1))
+            level = (
+                IsolationLevel.READ_COMMITTED
+                if isolation == "read_committed"
+                else IsolationLevel.READ_UNCOMMITTED
+            )
+            answers = self.admin.list_offsets(
+                asked, isolation_level=level, request_timeout=max(self._seconds_left(), 0.1)
+            )
             for place, answer in answers.items():
                 found[place.topic][place.partition] = self._ask(answer.result).offset
         return found
@@ -80,13 +92,23 @@ class Broker:
 
         if not places:
             return None
-        settings = {"group.id": "sluice-probe", "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": isolation,
-                    "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100, "fetch.message.max.bytes": 65536, "queued.min.messages": 1}
+        settings = {
+            "group.id": "sluice-probe",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 100,
+            "fetch.message.max.bytes": 65536,
+            "queued.min.messages": 1,
+        }
         try:
             consumer = Consumer(self.config | settings)
             try:
                 consumer.assign([TopicPartition(t, p, offset) for (t, p), offset in places.items()])
-                times = _poll_times(consumer, set(places), min(self.deadline, time.monotonic() + GLANCE))
+                times = _poll_times(
+                    consumer, set(places), min(self.deadline, time.monotonic() + GLANCE)
+                )
             finally:
                 consumer.close()
         except KafkaException:
@@ -97,7 +119,11 @@ class Broker:
         """The answer to a question, asked again where nobody was there; a refusal ends it at once, the deadline otherwise."""
         from confluent_kafka import KafkaError, KafkaException
 
-        away = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN) if again else ()
+        away = (
+            (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)
+            if again
+            else ()
+        )
         while True:
             try:
                 return question(max(0.1, min(1.0, self._seconds_left())))
@@ -114,8 +140,11 @@ class Broker:
         return self.deadline - time.monotonic()
 
     def _give_up(self, why: str) -> TransientError:
-        return TransientError(f"the brokers could not be asked: {' '.join(why.split())[:300]}", where=f"brokers {self.config['bootstrap.servers']}",
-                              do="See that they run and let this user in")
+        return TransientError(
+            f"the brokers could not be asked: {' '.join(why.split())[:300]}",
+            where=f"brokers {self.config['bootstrap.servers']}",
+            do="See that they run and let this user in",
+        )
 
 
 def connect(cluster: KafkaCluster) -> Broker:
@@ -126,10 +155,19 @@ def connect(cluster: KafkaCluster) -> Broker:
     broker = Broker({}, time.monotonic() + PATIENCE)
 
     def note(error: KafkaError) -> None:
-        refused = error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED)
+        refused = error.code() in (
+            KafkaError._AUTHENTICATION,
+            KafkaError._SSL,
+            KafkaError.SASL_AUTHENTICATION_FAILED,
+        )
         (broker.refusals if refused else broker.troubles).append(error.str())
 
-    broker.config |= client_config(cluster) | {"log_level": 0, "error_cb": note, "socket.connection.setup.timeout.ms": 5000, "reconnect.backoff.max.ms": 500}
+    broker.config |= client_config(cluster) | {
+        "log_level": 0,
+        "error_cb": note,
+        "socket.connection.setup.timeout.ms": 5000,
+        "reconnect.backoff.max.ms": 500,
+    }
     try:
         broker.admin = AdminClient(broker.config)
     except KafkaException as error:

@@ -3,7 +3,10 @@
 import re
 
 _SET = r"\[\^?(?:[\w.-]|\\[.dwDW-])+\]"
-_COMMON = re.compile(rf"(?:\(\?i\))?(?:[\w.|^$)-]|\\[.dwDW-]|{_SET}|\((?:\?[:=!])?|[*+?]|\{{\d+(?:,\d*)?\}})*", re.ASCII)
+_COMMON = re.compile(
+    rf"(?:\(\?i\))?(?:[\w.|^$)-]|\\[.dwDW-]|{_SET}|\((?:\?[:=!])?|[*+?]|\{{\d+(?:,\d*)?\}})*",
+    re.ASCII,
+)
 """What both read alike. Others they read differently without a word: `[a-z&&[^b]]` is an intersection to Java, a set and more to Python."""
 
 

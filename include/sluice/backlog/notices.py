@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from ..errors import SourceError, TransientError
-from ..spec import FileSource, aws_client
+from ..spec import FileSource
+from ..storage import aws_client
 from .buckets import is_below
 from .files import LandedFile, is_wanted, source_root
 
@@ -44,18 +45,38 @@ def parse_notice(body: str, scheme: str = "s3a") -> list[LandedFile] | None:
         if event.get("Type") == "Notification":
             return parse_notice(event["Message"], scheme)
         if event.get("source") == "aws.s3":
-            return [_landed(scheme, event["detail"], event["detail"]["object"]["key"], event["time"])] if event["detail-type"] == "Object Created" else []
+            return (
+                [_landed(scheme, event["detail"], event["detail"]["object"]["key"], event["time"])]
+                if event["detail-type"] == "Object Created"
+                else []
+            )
         if event.get("Event") == "s3:TestEvent":
             return []
-        created = [record for record in event["Records"] if record["eventName"].removeprefix("s3:").startswith("ObjectCreated")]
-        return [_landed(scheme, record["s3"], unquote_plus(record["s3"]["object"]["key"]), record["eventTime"]) for record in created]
+        created = [
+            record
+            for record in event["Records"]
+            if record["eventName"].removeprefix("s3:").startswith("ObjectCreated")
+        ]
+        return [
+            _landed(
+                scheme,
+                record["s3"],
+                unquote_plus(record["s3"]["object"]["key"]),
+                record["eventTime"],
+            )
+            for record in created
+        ]
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def _landed(scheme: str, found: dict, key: str, moment: str) -> LandedFile:
     modified = datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
-    return LandedFile(f"{scheme}://{found['bucket']['name']}/{key}", int(found["object"].get("size") or 0), modified)
+    return LandedFile(
+        f"{scheme}://{found['bucket']['name']}/{key}",
+        int(found["object"].get("size") or 0),
+        modified,
+    )
 
 
 def _sqs(queue: str) -> "BaseClient":
@@ -71,40 +92,78 @@ def _queue_errors(queue: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        if "NonExistentQueue" in error.response["Error"].get("Code", "") or "QueueDoesNotExist" in error.response["Error"].get("Code", ""):
-            raise SourceError("the queue does not exist", where="source.notifications.queue", value=queue, do="Create it, or mend its URL") from None
+        if "NonExistentQueue" in error.response["Error"].get(
+            "Code", ""
+        ) or "QueueDoesNotExist" in error.response["Error"].get("Code", ""):
+            raise SourceError(
+                "the queue does not exist",
+                where="source.notifications.queue",
+                value=queue,
+                do="Create it, or mend its URL",
+            ) from None
         raise TransientError(f"the queue failed: {error}", where=queue, do="Run again") from error
     except (BotoCoreError, OSError) as error:
-        raise TransientError(f"the queue could not be reached: {error}", where=queue, do="Run again") from error
+        raise TransientError(
+            f"the queue could not be reached: {error}", where=queue, do="Run again"
+        ) from error
 
 
-def receive_notices(queue: str, source: FileSource, hold: int, limit: int = 10_000, wait: int = 1, seconds: float = 60.0) -> tuple[list[Notice], bool]:
+def receive_notices(
+    queue: str,
+    source: FileSource,
+    hold: int,
+    limit: int = 10_000,
+    wait: int = 1,
+    seconds: float = 60.0,
+) -> tuple[list[Notice], bool]:
     """Take messages until the queue gives none, or the limit or the time is reached; returns them, and whether the queue gave all it had.
 
     Args: queue: its URL. source: whose files count; a message about others is held as one without files. hold: seconds for which nobody else gets what was
     taken (at most 43 200, SQS's limit): longer than the run's budget. wait: seconds to wait for a first message; a short wait asks all of SQS's servers, none
     only some. Raises SourceError for an absent queue, TransientError for one that cannot be reached.
     """
-    scheme, taken, deadline, emptied = source_root(source).partition("://")[0], {}, time.monotonic() + seconds, False
+    scheme, taken, deadline, emptied = (
+        source_root(source).partition("://")[0],
+        {},
+        time.monotonic() + seconds,
+        False,
+    )
     while not emptied and len(taken) < limit and time.monotonic() < deadline:
         with _queue_errors(queue):
-            answer = _sqs(queue).receive_message(QueueUrl=queue, MaxNumberOfMessages=min(_PAGE, limit - len(taken)), VisibilityTimeout=hold, WaitTimeSeconds=wait)
+            answer = _sqs(queue).receive_message(
+                QueueUrl=queue,
+                MaxNumberOfMessages=min(_PAGE, limit - len(taken)),
+                VisibilityTimeout=hold,
+                WaitTimeSeconds=wait,
+            )
         for message in answer.get("Messages", []):
             files = parse_notice(message["Body"], scheme)
-            wanted = tuple(f for f in files or () if is_below(source_root(source), f.path) and is_wanted(source, f.name))
-            taken[message["MessageId"]] = Notice(message["ReceiptHandle"], wanted, files is not None)  # the newest receipt is the one that counts
+            wanted = tuple(
+                f
+                for f in files or ()
+                if is_below(source_root(source), f.path) and is_wanted(source, f.name)
+            )
+            taken[message["MessageId"]] = Notice(
+                message["ReceiptHandle"], wanted, files is not None
+            )  # the newest receipt is the one that counts
         emptied = not answer.get("Messages")
     return list(taken.values()), emptied
 
 
-def split_settled(notices: Iterable[Notice], committed: set[str]) -> tuple[list[Notice], list[Notice]]:
+def split_settled(
+    notices: Iterable[Notice], committed: set[str]
+) -> tuple[list[Notice], list[Notice]]:
     """Messages that may go, and those that must stay.
 
     Args: committed: paths of all files of committed batches. A message that was not understood stays, for the queue's own dead letters.
     """
     settled, open_ = [], []
     for notice in notices:
-        (settled if notice.understood and all(f.path in committed for f in notice.files) else open_).append(notice)
+        (
+            settled
+            if notice.understood and all(f.path in committed for f in notice.files)
+            else open_
+        ).append(notice)
     return settled, open_
 
 
@@ -121,14 +180,21 @@ def return_notices(queue: str, notices: list[Notice]) -> int:
 def _in_pages(queue: str, call: str, notices: list[Notice], **more: int) -> int:
     refused = 0
     for start in range(0, len(notices), _PAGE):
-        entries = [{"Id": str(number), "ReceiptHandle": notice.receipt, **more} for number, notice in enumerate(notices[start : start + _PAGE])]
+        entries = [
+            {"Id": str(number), "ReceiptHandle": notice.receipt, **more}
+            for number, notice in enumerate(notices[start : start + _PAGE])
+        ]
         with _queue_errors(queue):
-            refused += len(getattr(_sqs(queue), call)(QueueUrl=queue, Entries=entries).get("Failed", []))
+            refused += len(
+                getattr(_sqs(queue), call)(QueueUrl=queue, Entries=entries).get("Failed", [])
+            )
     return refused
 
 
 def waiting_count(queue: str) -> int:
     """About how many messages can be taken now; the probe's cheap question. Zero is not proof: SQS counts with a delay, so an audit must still come."""
     with _queue_errors(queue):
-        found = _sqs(queue).get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"])
+        found = _sqs(queue).get_queue_attributes(
+            QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]
+        )
     return int(found["Attributes"]["ApproximateNumberOfMessages"])

@@ -8,13 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from ..checkpoint.log import Checkpoint, SeenFile
 from ..errors import TransientError
 from ..spec import FileSource
 from .audit import Audit, keep_audit, note_audit, read_audit
 from .buckets import find_object
-from .checkpoint import Checkpoint, SeenFile
 from .files import LandedFile
-from .notices import Notice, delete_notices, receive_notices, return_notices, split_settled, waiting_count
+from .notices import (
+    Notice,
+    delete_notices,
+    receive_notices,
+    return_notices,
+    split_settled,
+    waiting_count,
+)
 from .waiting import waiting_files
 
 _log = logging.getLogger(__name__)
@@ -58,7 +65,9 @@ def ask_queue(source: FileSource, checkpoint: Checkpoint) -> Answer | None:
     try:
         count = waiting_count(source.notifications.queue)
     except TransientError as error:
-        return Answer(planned, "the queue could not be asked, so the run has to list the folder", [str(error)])
+        return Answer(
+            planned, "the queue could not be asked, so the run has to list the folder", [str(error)]
+        )
     return Answer(planned, f"the queue holds about {count:,} message(s)" if count else "")
 
 
@@ -67,31 +76,61 @@ def take_arrivals(source: FileSource, checkpoint: Checkpoint, hold: int) -> Arri
 
     Args: hold: seconds for which nobody else gets the messages. Call it under the checkpoint's lease, and `settle` what it returns. Raises SourceError.
     """
-    began, audit, position = datetime.now(UTC), read_audit(source, checkpoint), checkpoint.log_offset(checkpoint.newest_commit)
+    began, audit, position = (
+        datetime.now(UTC),
+        read_audit(source, checkpoint),
+        checkpoint.log_offset(checkpoint.newest_commit),
+    )
     try:
         notices, emptied, warnings = *receive_notices(source.notifications.queue, source, hold), []
     except TransientError as error:
-        notices, emptied, warnings = [], False, [f"the queue could not be asked, so the folder was listed: {error}"]
+        notices, emptied, warnings = (
+            [],
+            False,
+            [f"the queue could not be asked, so the folder was listed: {error}"],
+        )
     named = {f.path for notice in notices for f in notice.files}
     seen = {f.path: f.log_id for f in checkpoint.seen_files()} if named else {}
     new = named - seen.keys()
     if new and audit is not None:
         keep_audit(audit, checkpoint, unsettled=True)
-    arrivals = Arrivals(source, checkpoint, [], audit is None or audit.is_due(source) or not emptied, began, audit, notices, position, warnings=warnings)
+    arrivals = Arrivals(
+        source,
+        checkpoint,
+        [],
+        audit is None or audit.is_due(source) or not emptied,
+        began,
+        audit,
+        notices,
+        position,
+        warnings=warnings,
+    )
     if arrivals.listed:
         arrivals.files, changed = waiting_files(source, checkpoint)
-        arrivals.warnings += changed + (_describe_unnamed(arrivals, named) if audit is not None and emptied else [])
+        arrivals.warnings += changed + (
+            _describe_unnamed(arrivals, named) if audit is not None and emptied else []
+        )
     there = _look_up(new - {f.path for f in arrivals.files})
     if not arrivals.listed:
-        arrivals.files = sorted([*_planned_files(checkpoint), *(f for f in there.values() if f is not None)], key=lambda f: (f.modified, f.path))
-    arrivals.over = {path for path in named - new if seen[path] <= position} | {path for path, landed in there.items() if landed is None}
+        arrivals.files = sorted(
+            [*_planned_files(checkpoint), *(f for f in there.values() if f is not None)],
+            key=lambda f: (f.modified, f.path),
+        )
+    arrivals.over = {path for path in named - new if seen[path] <= position} | {
+        path for path, landed in there.items() if landed is None
+    }
     return arrivals
 
 
 def _planned_files(checkpoint: Checkpoint) -> list[LandedFile]:
     """The files Spark has planned and not read; it reads them whatever it is told to list. One that was deleted since has no size."""
-    planned: dict[str, SeenFile] = {f.path: f for f in checkpoint.seen_files(checkpoint.log_offset(checkpoint.newest_commit))}
-    return [landed or LandedFile(path, 0, planned[path].modified_ms / 1000) for path, landed in _look_up(planned).items()]
+    planned: dict[str, SeenFile] = {
+        f.path: f for f in checkpoint.seen_files(checkpoint.log_offset(checkpoint.newest_commit))
+    }
+    return [
+        landed or LandedFile(path, 0, planned[path].modified_ms / 1000)
+        for path, landed in _look_up(planned).items()
+    ]
 
 
 def _look_up(paths: set[str] | dict[str, SeenFile]) -> dict[str, LandedFile | None]:
@@ -103,10 +142,16 @@ def _look_up(paths: set[str] | dict[str, SeenFile]) -> dict[str, LandedFile | No
 
 def _describe_unnamed(arrivals: Arrivals, named: set[str]) -> list[str]:
     planned = {f.path for f in arrivals.checkpoint.seen_files(arrivals.position)}
-    late = [f.name for f in arrivals.files if f.path not in named | planned and f.modified < arrivals.began.timestamp() - _ON_ITS_WAY]
+    late = [
+        f.name
+        for f in arrivals.files
+        if f.path not in named | planned and f.modified < arrivals.began.timestamp() - _ON_ITS_WAY
+    ]
     if not late:
         return []
-    return [f"{len(late)} file(s) no message named, found by listing the folder: {', '.join(late[:3])}; see whether all the bucket's events reach the queue"]
+    return [
+        f"{len(late)} file(s) no message named, found by listing the folder: {', '.join(late[:3])}; see whether all the bucket's events reach the queue"
+    ]
 
 
 def settle(arrivals: Arrivals, done: bool) -> list[str]:
@@ -117,24 +162,38 @@ def settle(arrivals: Arrivals, done: bool) -> list[str]:
     queue, notices, warnings = arrivals.source.notifications.queue, arrivals.notices, []
     try:
         checkpoint = Checkpoint(arrivals.checkpoint.folder)
-        settled, left = split_settled(notices, arrivals.over | _committed_since(checkpoint, arrivals.position))
+        settled, left = split_settled(
+            notices, arrivals.over | _committed_since(checkpoint, arrivals.position)
+        )
         foreign = sum(not notice.understood for notice in left)
         if foreign:
-            warnings.append(f"{foreign} message(s) in the queue are no events of S3's and were left there: give the queue a dead-letter queue, and let nothing else write to it")
+            warnings.append(
+                f"{foreign} message(s) in the queue are no events of S3's and were left there: give the queue a dead-letter queue, and let nothing else write to it"
+            )
         kept = delete_notices(queue, settled)
         if kept:
-            warnings.append(f"{kept} message(s) about files that were read could not be deleted; they come again and change nothing")
+            warnings.append(
+                f"{kept} message(s) about files that were read could not be deleted; they come again and change nothing"
+            )
         held = return_notices(queue, [notice for notice in left if notice.understood])
         if arrivals.listed and done:
             note_audit(arrivals.source, checkpoint, arrivals.began, unsettled=held > 0)
-        elif arrivals.audit is not None and (notices or checkpoint.newest_commit != arrivals.audit.commit):
+        elif arrivals.audit is not None and (
+            notices or checkpoint.newest_commit != arrivals.audit.commit
+        ):
             keep_audit(arrivals.audit, checkpoint, unsettled=held > 0)
     except Exception as error:  # noqa: BLE001 (the rows are in the table: what the queue still holds comes again, and the checkpoint knows its files)
         _log.warning("settling the messages of %s failed", queue, exc_info=True)
-        warnings.append(f"the queue's messages were not settled, so they come again, and the next run lists the folder: {error}")
+        warnings.append(
+            f"the queue's messages were not settled, so they come again, and the next run lists the folder: {error}"
+        )
     return warnings
 
 
 def _committed_since(checkpoint: Checkpoint, position: int) -> set[str]:
     committed = checkpoint.log_offset(checkpoint.newest_commit)
-    return {f.path for f in checkpoint.seen_files(position) if f.log_id <= committed} if committed > position else set()
+    return (
+        {f.path for f in checkpoint.seen_files(position) if f.log_id <= committed}
+        if committed > position
+        else set()
+    )

@@ -2,8 +2,9 @@
 
 from itertools import takewhile
 
-from ..spec import FileSource, in_bucket
-from .checkpoint import Checkpoint, SeenFile
+from ..checkpoint.log import Checkpoint, SeenFile
+from ..spec import FileSource
+from ..storage import in_bucket
 from .files import LandedFile, list_files, source_root
 
 _LISTED_AGAIN = {"name": 900, "folder": 2}
@@ -22,7 +23,9 @@ def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[Land
         known = seen.get(landed.path)
         if known is None or known.log_id > committed:
             waiting.append(landed)
-        elif abs(landed.modified * 1000 - known.modified_ms) > 2000:  # stores keep times in seconds or in milliseconds
+        elif (
+            abs(landed.modified * 1000 - known.modified_ms) > 2000
+        ):  # stores keep times in seconds or in milliseconds
             changed.append(landed.name)
     note = f"{len(changed)} file(s) changed after they were read and are not read again: {', '.join(changed[:3])}; land a correction under a new name"
     return waiting, [note] if changed else []
@@ -36,7 +39,9 @@ def _list_after(source: FileSource, seen: dict[str, SeenFile], committed: int) -
     root = source_root(source).rstrip("/") + "/"
     if source.ordered_by is None or not in_bucket(root):
         return None
-    known = sorted((f for f in seen.values() if f.path.startswith(root)), key=lambda f: f.path.encode())  # as S3 sorts: by the bytes of UTF-8
+    known = sorted(
+        (f for f in seen.values() if f.path.startswith(root)), key=lambda f: f.path.encode()
+    )  # as S3 sorts: by the bytes of UTF-8
     read = [f.path for f in takewhile(lambda f: f.log_id <= committed, known)]
     if source.ordered_by == "folder":
         read = list(dict.fromkeys(path.rpartition("/")[0] + "/" for path in read))

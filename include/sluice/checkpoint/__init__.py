@@ -4,6 +4,23 @@ from .epochs import complete_epochs
 from .holder import Holder, check_parents
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
+from .log import Checkpoint, SeenFile, normalize_uri
 from .manifest import Manifest, open_manifest
 
-__all__ = ["Entry", "Holder", "Lease", "Manifest", "check_parents", "complete_epochs", "find_unreported", "forget", "hold_lease", "note_batch", "open_manifest", "take_turn"]
+__all__ = [
+    "Checkpoint",
+    "SeenFile",
+    "normalize_uri",
+    "Entry",
+    "Holder",
+    "Lease",
+    "Manifest",
+    "check_parents",
+    "complete_epochs",
+    "find_unreported",
+    "forget",
+    "hold_lease",
+    "note_batch",
+    "open_manifest",
+    "take_turn",
+]

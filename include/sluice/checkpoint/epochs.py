@@ -8,7 +8,7 @@ and no state, so the metadata of a query that has seen no time yet is the true o
 import json
 import time
 
-from ..spec import is_remote, open_path, replace_file
+from ..storage import is_remote, open_path, replace_file
 
 
 def complete_epochs(checkpoint: str) -> None:
@@ -24,6 +24,8 @@ def complete_epochs(checkpoint: str) -> None:
         if metadata or not offsets:
             continue
         if not is_remote(path):
-            (folder / f".{number}.crc").unlink(missing_ok=True)  # first: without a checksum Hadoop checks nothing, with a wrong one it reads nothing
+            (folder / f".{number}.crc").unlink(
+                missing_ok=True
+            )  # first: without a checksum Hadoop checks nothing, with a wrong one it reads nothing
         note = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
         replace_file(path, "\n".join([version, json.dumps(note), *offsets]))

@@ -39,8 +39,15 @@ class Holder(BaseModel):
     def me(cls, run_id: str) -> "Holder":
         """This process, on behalf of a run."""
         pid = os.getpid()
-        return cls(run_id=run_id, host=socket.gethostname(), pid=pid, started=psutil.Process(pid).create_time(), place=_place(),
-                   since=datetime.now(UTC).isoformat(timespec="seconds"), nonce=uuid4().hex)
+        return cls(
+            run_id=run_id,
+            host=socket.gethostname(),
+            pid=pid,
+            started=psutil.Process(pid).create_time(),
+            place=_place(),
+            since=datetime.now(UTC).isoformat(timespec="seconds"),
+            nonce=uuid4().hex,
+        )
 
     def is_gone(self) -> bool:
         """True when the process is known to have ended; False when it lives or cannot be seen from here."""
@@ -54,7 +61,11 @@ def check_parents(parents: list[tuple[int, float]]) -> None:
     """Raise ParentLost when one of these processes (id, start time) is gone."""
     for pid, started in parents:
         if not is_running(pid, started):
-            raise ParentLost("the process that asked for this run is gone, so it stops", value=f"process {pid}", do="Airflow tries the task again; what was committed is not written twice")
+            raise ParentLost(
+                "the process that asked for this run is gone, so it stops",
+                value=f"process {pid}",
+                do="Airflow tries the task again; what was committed is not written twice",
+            )
 
 
 def is_running(pid: int, started: float) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from ..report import BatchReport, read_report
-from ..spec import Paths, open_path, replace_file
+from ..storage import Paths, open_path, replace_file
 
 
 class Entry(BaseModel):
@@ -40,17 +40,23 @@ def read_journal(checkpoint: str) -> list[Entry]:
     folder = _folder(checkpoint)
     if not folder.exists():
         return []
-    notes = [Entry.model_validate_json(p.read_text()) for p in folder.iterdir() if p.suffix == ".json"]
+    notes = [
+        Entry.model_validate_json(p.read_text()) for p in folder.iterdir() if p.suffix == ".json"
+    ]
     return sorted(notes, key=lambda entry: entry.batch.batch_id)
 
 
-def find_unreported(paths: Paths, step: str, checkpoint: str, run_id: str | None, newest_commit: int | None) -> tuple[list[Entry], list[Entry]]:
+def find_unreported(
+    paths: Paths, step: str, checkpoint: str, run_id: str | None, newest_commit: int | None
+) -> tuple[list[Entry], list[Entry]]:
     """Split the notes of committed batches: those no report holds (a run died, or `run_id` itself ran before and its report will be replaced), and the rest."""
     missing, reported = [], []
     for entry in read_journal(checkpoint):
         if newest_commit is None or entry.batch.batch_id > newest_commit:
             continue  # the batch was not committed: it comes again, and is noted again
-        (missing if entry.run_id == run_id or not _is_reported(paths, step, entry) else reported).append(entry)
+        (
+            missing if entry.run_id == run_id or not _is_reported(paths, step, entry) else reported
+        ).append(entry)
     return missing, reported
 
 
@@ -59,7 +65,10 @@ def _is_reported(paths: Paths, step: str, entry: Entry) -> bool:
         report = read_report(paths.reports(), entry.run_id)
     except FileNotFoundError:
         return False
-    return any(s.name == step and any(b.batch_id == entry.batch.batch_id for b in s.batches) for s in report.steps)
+    return any(
+        s.name == step and any(b.batch_id == entry.batch.batch_id for b in s.batches)
+        for s in report.steps
+    )
 
 
 def forget(checkpoint: str, entries: list[Entry]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from ..errors import CheckpointBusy, LeaseLost
-from ..spec import lease_folder
+from ..storage import lease_folder
 from .holder import Holder
 from .lease_store import Claim, LeaseStore, open_leases
 
@@ -39,15 +39,24 @@ class Lease:
     def check(self) -> None:
         """Look whether the right is still ours. Raises LeaseLost; an unreachable store raises what it raises."""
         newest = self.store.newest()
-        if newest is None or newest.number != self.number or newest.holder is None or newest.holder.nonce != self.me.nonce:
+        if (
+            newest is None
+            or newest.number != self.number
+            or newest.holder is None
+            or newest.holder.nonce != self.me.nonce
+        ):
             self.lost = True
         self.raise_if_lost()
 
     def raise_if_lost(self) -> None:
         """Raise LeaseLost when it is known that another run took over; asks nobody."""
         if self.lost:
-            raise LeaseLost("this run's lease was taken over, so it stops before its next write", where=self.where, value=f"number {self.number}",
-                            do="Nothing: the run that took over goes on from the same place")
+            raise LeaseLost(
+                "this run's lease was taken over, so it stops before its next write",
+                where=self.where,
+                value=f"number {self.number}",
+                do="Nothing: the run that took over goes on from the same place",
+            )
 
     def _beat(self) -> None:
         while not self._ended.wait(LEASE_SECONDS / BEATS):
@@ -58,7 +67,9 @@ class Lease:
             except LeaseLost:
                 return
             except Exception as error:  # noqa: BLE001 (a store that is away for a moment must not end the heartbeat)
-                _log.warning("%s: the lease's heartbeat failed and is tried again: %s", self.where, error)
+                _log.warning(
+                    "%s: the lease's heartbeat failed and is tried again: %s", self.where, error
+                )
 
     def release(self) -> None:
         """Let go, so that the next run need not wait."""
@@ -66,16 +77,22 @@ class Lease:
         self._thread.join()
         try:
             self.check()
-            self.store.write(self.number, self.me.model_copy(update={"released": True}).model_dump_json())
+            self.store.write(
+                self.number, self.me.model_copy(update={"released": True}).model_dump_json()
+            )
         except LeaseLost:
             return
         except Exception as error:  # noqa: BLE001 (what the run did stands; the lease then expires by itself)
-            _log.warning("%s: the lease could not be let go of and expires by itself: %s", self.where, error)
+            _log.warning(
+                "%s: the lease could not be let go of and expires by itself: %s", self.where, error
+            )
 
 
 def _is_free(store: LeaseStore, claim: Claim | None) -> bool:
     """True when the next number may be claimed."""
-    if claim is None or (claim.holder is not None and (claim.holder.released or claim.holder.is_gone())):
+    if claim is None or (
+        claim.holder is not None and (claim.holder.released or claim.holder.is_gone())
+    ):
         return True
     if claim.silent <= LEASE_SECONDS:
         return False
@@ -94,7 +111,9 @@ def _take(store: LeaseStore, me: Holder) -> int | Claim:
         number = claim.number + 1 if claim else 1
         if store.create(number, me.model_dump_json()):
             newest = store.newest()
-            if newest is not None and newest.number == number:  # else a run that looked too long ago claimed an old number
+            if (
+                newest is not None and newest.number == number
+            ):  # else a run that looked too long ago claimed an old number
                 store.remove_below(number)
                 return number
 
@@ -109,8 +128,11 @@ def hold_lease(folder: str, run_id: str, wait: float = 0.0) -> Iterator[Lease]:
     while isinstance(taken := _take(store, me), Claim):
         if time.monotonic() >= deadline:
             holder = taken.holder
-            raise CheckpointBusy(f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} (number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
-                                 where=folder, do=f"Wait for it to end, or stop it; a holder that is silent for {LEASE_SECONDS:.0f} s is outranked")
+            raise CheckpointBusy(
+                f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} (number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
+                where=folder,
+                do=f"Wait for it to end, or stop it; a holder that is silent for {LEASE_SECONDS:.0f} s is outranked",
+            )
         time.sleep(0.1)
     lease = Lease(folder, store, taken, me)
     try:
@@ -124,4 +146,8 @@ def take_turn(table: str, run_id: str, wait: float) -> AbstractContextManager[Le
 
     On a local disk and on S3, Delta looks whether a version is there and then writes it, so two writers at the same instant can lose a commit.
     """
-    return hold_lease(lease_folder(table), run_id, wait) if table.startswith(("/", "file:", "s3://", "s3a://")) else nullcontext()
+    return (
+        hold_lease(lease_folder(table), run_id, wait)
+        if table.startswith(("/", "file:", "s3://", "s3a://"))
+        else nullcontext()
+    )

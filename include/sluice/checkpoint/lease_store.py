@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from ..errors import TerminalError
-from ..spec import create_file, replace_file, s3_client, split_uri, store_errors
+from ..storage import create_file, replace_file, s3_client, split_uri, store_errors
 from .holder import Holder
 
 _NAME = re.compile(r"(\d{10})\.json")
@@ -59,7 +59,11 @@ class FolderLeases:
 
     def _numbers(self) -> list[int]:
         try:
-            return [int(match[1]) for name in os.listdir(self.folder) if (match := _NAME.fullmatch(name))]
+            return [
+                int(match[1])
+                for name in os.listdir(self.folder)
+                if (match := _NAME.fullmatch(name))
+            ]
         except FileNotFoundError:
             return []
 
@@ -69,7 +73,12 @@ class FolderLeases:
             with suppress(FileNotFoundError):
                 path = self._path(number)
                 holder, beaten = _parse(path.read_bytes()), path.stat().st_mtime
-                return Claim(number, holder, repr(beaten), self._now() - beaten if holder is None or not holder.released else 0.0)
+                return Claim(
+                    number,
+                    holder,
+                    repr(beaten),
+                    self._now() - beaten if holder is None or not holder.released else 0.0,
+                )
         return None
 
     def _now(self) -> float:
@@ -110,9 +119,20 @@ class BucketLeases:
 
     def _list(self) -> tuple[list[dict], str]:
         with store_errors(self.uri):
-            pages = list(s3_client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix))
-        found = [entry for page in pages for entry in page.get("Contents", []) if _NAME.fullmatch(entry["Key"].removeprefix(self.prefix))]
-        return sorted(found, key=lambda entry: entry["Key"], reverse=True), pages[-1]["ResponseMetadata"]["HTTPHeaders"]["date"]
+            pages = list(
+                s3_client()
+                .get_paginator("list_objects_v2")
+                .paginate(Bucket=self.bucket, Prefix=self.prefix)
+            )
+        found = [
+            entry
+            for page in pages
+            for entry in page.get("Contents", [])
+            if _NAME.fullmatch(entry["Key"].removeprefix(self.prefix))
+        ]
+        return sorted(found, key=lambda entry: entry["Key"], reverse=True), pages[-1][
+            "ResponseMetadata"
+        ]["HTTPHeaders"]["date"]
 
     def newest(self) -> Claim | None:
         """The claim with the highest number."""
@@ -124,7 +144,12 @@ class BucketLeases:
                 found = s3_client().get_object(Bucket=self.bucket, Key=entry["Key"])
                 number = int(entry["Key"].removeprefix(self.prefix).removesuffix(".json"))
                 silent = (parsedate_to_datetime(date) - found["LastModified"]).total_seconds()
-                return Claim(number, _parse(found["Body"].read()), f"{found['LastModified'].isoformat()} {found['ETag']}", silent)
+                return Claim(
+                    number,
+                    _parse(found["Body"].read()),
+                    f"{found['LastModified'].isoformat()} {found['ETag']}",
+                    silent,
+                )
         return None
 
     def create(self, number: int, text: str) -> bool:
@@ -133,9 +158,14 @@ class BucketLeases:
 
         with store_errors(self.uri):
             try:
-                s3_client().put_object(Bucket=self.bucket, Key=self._key(number), Body=text.encode(), IfNoneMatch="*")
+                s3_client().put_object(
+                    Bucket=self.bucket, Key=self._key(number), Body=text.encode(), IfNoneMatch="*"
+                )
             except ClientError as error:
-                if error.response["Error"]["Code"] not in ("PreconditionFailed", "ConditionalRequestConflict"):
+                if error.response["Error"]["Code"] not in (
+                    "PreconditionFailed",
+                    "ConditionalRequestConflict",
+                ):
                     raise
                 return self._holds(number, text)
         return True
@@ -143,7 +173,10 @@ class BucketLeases:
     def _holds(self, number: int, text: str) -> bool:
         """True when the claim there is this very one: a put whose answer was lost is sent again, and then stands in its own way."""
         with suppress(FileNotFoundError), store_errors(self.uri):
-            return s3_client().get_object(Bucket=self.bucket, Key=self._key(number))["Body"].read() == text.encode()
+            return (
+                s3_client().get_object(Bucket=self.bucket, Key=self._key(number))["Body"].read()
+                == text.encode()
+            )
         return False
 
     def write(self, number: int, text: str) -> None:
@@ -166,4 +199,9 @@ def open_leases(folder: str) -> LeaseStore:
         return FolderLeases(Path(folder.removeprefix("file://")))
     if scheme in ("s3", "s3a"):
         return BucketLeases(folder)
-    raise TerminalError("no lease can be held there", where=folder, value=scheme, do="Keep checkpoints on a local disk or on S3")
+    raise TerminalError(
+        "no lease can be held there",
+        where=folder,
+        value=scheme,
+        do="Keep checkpoints on a local disk or on S3",
+    )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from ..errors import PreflightError
-from ..spec import open_path, replace_file
+from ..storage import open_path, replace_file
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,17 @@ def open_manifest(checkpoint: str) -> Manifest:
         try:
             return Manifest(**json.loads(path.read_text()))
         except (ValueError, TypeError) as error:
-            raise PreflightError(f"the checkpoint's manifest is damaged: {error}", where=str(path), do="Restore it; its generation keeps replayed batches from being written twice") from None
+            raise PreflightError(
+                f"the checkpoint's manifest is damaged: {error}",
+                where=str(path),
+                do="Restore it; its generation keeps replayed batches from being written twice",
+            ) from None
     if (open_path(checkpoint) / "spark" / "commits").exists():
-        raise PreflightError("the checkpoint has no manifest, so what it wrote cannot be told from what it did not", where=str(path),
-                             do="Restore the manifest, or remove the whole checkpoint folder: keys in the table keep re-read rows from being doubled")
+        raise PreflightError(
+            "the checkpoint has no manifest, so what it wrote cannot be told from what it did not",
+            where=str(path),
+            do="Restore the manifest, or remove the whole checkpoint folder: keys in the table keep re-read rows from being doubled",
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds"))
     replace_file(path, json.dumps(asdict(manifest)))

@@ -8,4 +8,17 @@ from .torture import torture
 from .author import infer, new, schema
 from .jars import fetch
 
-__all__ = ["app", "backfill", "fetch", "infer", "list_pipelines", "new", "plan", "report", "run", "schema", "torture", "validate"]
+__all__ = [
+    "app",
+    "backfill",
+    "fetch",
+    "infer",
+    "list_pipelines",
+    "new",
+    "plan",
+    "report",
+    "run",
+    "schema",
+    "torture",
+    "validate",
+]

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ..errors import SluiceError, SpecError
-from ..spec import PIPELINES, Pipeline, find_pipelines, load_pipeline
+from ..spec import Pipeline, find_pipelines, load_pipeline
+from ..storage import PIPELINES
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -35,9 +36,23 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 failed and may pass later, 6 failed for good.",
 )
 
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Pipeline, as `sluice list` shows it.")]
-Spec = Annotated[Path | None, typer.Option("--spec", metavar="FILE", help="A pipeline file outside the project, instead of NAME.")]
-Root = Annotated[str | None, typer.Option("--root", metavar="DIR", help="Where tables, checkpoints and reports live. Default: $SLUICE_ROOT, else .sluice")]
+Name = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="Pipeline, as `sluice list` shows it.")
+]
+Spec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec", metavar="FILE", help="A pipeline file outside the project, instead of NAME."
+    ),
+]
+Root = Annotated[
+    str | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="Where tables, checkpoints and reports live. Default: $SLUICE_ROOT, else .sluice",
+    ),
+]
 
 
 def pipelines_folder() -> Path:
@@ -52,8 +67,11 @@ def find_file(name: str | None, spec: Path | None) -> Path:
     files = {path.stem: path for path in find_pipelines(pipelines_folder())}
     if name in files:
         return files[name]
-    raise SpecError(f"no pipeline named {name!r}" if name else "say which pipeline", where=str(pipelines_folder()),
-                    do=f"There are: {', '.join(files) or 'none'}; `--spec FILE` names one that lies elsewhere")
+    raise SpecError(
+        f"no pipeline named {name!r}" if name else "say which pipeline",
+        where=str(pipelines_folder()),
+        do=f"There are: {', '.join(files) or 'none'}; `--spec FILE` names one that lies elsewhere",
+    )
 
 
 def load(name: str | None, spec: Path | None) -> tuple[Path, Pipeline]:

@@ -9,12 +9,26 @@ import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..errors import SpecError
-from ..spec import PROJECT, Pipeline, load_pipeline
+from ..spec import Pipeline, load_pipeline
+from ..storage import PROJECT
 from .app import app, out, pipelines_folder
 from .inference import format_schema, infer_columns, sample_value
 
-Format = Annotated[Literal["json", "csv", "text", "parquet", "orc", "avro"] | None, typer.Option("--format", help="Taken from the file names without it.")]
-_SUFFIXES = {"jsonl": "json", "ndjson": "json", "json": "json", "csv": "csv", "tsv": "csv", "txt": "text", "parquet": "parquet", "orc": "orc", "avro": "avro"}
+Format = Annotated[
+    Literal["json", "csv", "text", "parquet", "orc", "avro"] | None,
+    typer.Option("--format", help="Taken from the file names without it."),
+]
+_SUFFIXES = {
+    "jsonl": "json",
+    "ndjson": "json",
+    "json": "json",
+    "csv": "csv",
+    "tsv": "csv",
+    "txt": "text",
+    "parquet": "parquet",
+    "orc": "orc",
+    "avro": "avro",
+}
 
 
 @app.command()
@@ -25,15 +39,27 @@ def infer(
 ) -> None:
     """Propose the `schema:` of a source from a sample; read it before you commit it. No Spark."""
     sample = _expand(files)
-    out.print(format_schema(infer_columns(sample, format or _guess_format(sample), rows)), markup=False)
+    out.print(
+        format_schema(infer_columns(sample, format or _guess_format(sample), rows)), markup=False
+    )
 
 
 def _expand(paths: list[Path]) -> list[Path]:
     """Files, and the visible files below folders. Raises SpecError when there are none."""
-    found = [file for path in paths for file in (sorted(p for p in path.rglob("[!._]*") if p.is_file()) if path.is_dir() else [path])]
+    found = [
+        file
+        for path in paths
+        for file in (
+            sorted(p for p in path.rglob("[!._]*") if p.is_file()) if path.is_dir() else [path]
+        )
+    ]
     missing = [str(path) for path in found if not path.is_file()]
     if missing or not found:
-        raise SpecError("no such file" if missing else "the folder holds no file", where=", ".join(missing or map(str, paths)), do="Name the files to look at")
+        raise SpecError(
+            "no such file" if missing else "the folder holds no file",
+            where=", ".join(missing or map(str, paths)),
+            do="Name the files to look at",
+        )
     return found
 
 
@@ -41,7 +67,11 @@ def _guess_format(files: list[Path]) -> str:
     for suffix in reversed(files[0].suffixes):
         if suffix[1:].lower() in _SUFFIXES:
             return _SUFFIXES[suffix[1:].lower()]
-    raise SpecError("the file's name does not say its format", where=str(files[0]), do="Write --format json, csv, text, parquet, orc or avro")
+    raise SpecError(
+        "the file's name does not say its format",
+        where=str(files[0]),
+        do="Write --format json, csv, text, parquet, orc or avro",
+    )
 
 
 @app.command()
@@ -53,25 +83,54 @@ def schema() -> None:
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(help="Lower-case letters, digits and underscores.")],
-    sample: Annotated[list[Path] | None, typer.Option("--sample", help="Files to propose the schema from.")] = None,
+    sample: Annotated[
+        list[Path] | None, typer.Option("--sample", help="Files to propose the schema from.")
+    ] = None,
     format: Format = None,
 ) -> None:
     """Write a pipeline to start from: YAML, SQL and a test that passes."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-        raise SpecError("not a pipeline name", where="NAME", value=name, do="Write lower-case letters, digits and underscores, a letter first")
+        raise SpecError(
+            "not a pipeline name",
+            where="NAME",
+            value=name,
+            do="Write lower-case letters, digits and underscores, a letter first",
+        )
     files = _expand(sample) if sample else []
     format = format or (_guess_format(files) if files else "json")
-    columns = infer_columns(files, format) if files else {"id": "string", "happened_at": "timestamp", "amount": "double"}
+    columns = (
+        infer_columns(files, format)
+        if files
+        else {"id": "string", "happened_at": "timestamp", "amount": "double"}
+    )
     times = [column for column, type_ in columns.items() if type_ == "timestamp"]
-    values = {"name": name, "format": format, "schema": format_schema(columns, indent=6), "time": times[0] if times else None, "key": next(iter(columns)),
-              "columns": list(columns), "row": {column: sample_value(type_) for column, type_ in columns.items()}}
-    templates = Environment(loader=PackageLoader("sluice.cli"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-                            autoescape=False, keep_trailing_newline=True)  # noqa: S701 (YAML, SQL and Python, not HTML)
-    targets = {"pipeline.yaml.j2": pipelines_folder() / f"{name}.yaml", "pipeline.sql.j2": pipelines_folder() / f"{name}.sql",
-               "test_pipeline.py.j2": PROJECT / "tests" / "pipelines" / f"test_{name}.py"}
+    values = {
+        "name": name,
+        "format": format,
+        "schema": format_schema(columns, indent=6),
+        "time": times[0] if times else None,
+        "key": next(iter(columns)),
+        "columns": list(columns),
+        "row": {column: sample_value(type_) for column, type_ in columns.items()},
+    }
+    templates = Environment(
+        loader=PackageLoader("sluice.cli"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        keep_trailing_newline=True,
+    )  # noqa: S701 (YAML, SQL and Python, not HTML)
+    targets = {
+        "pipeline.yaml.j2": pipelines_folder() / f"{name}.yaml",
+        "pipeline.sql.j2": pipelines_folder() / f"{name}.sql",
+        "test_pipeline.py.j2": PROJECT / "tests" / "pipelines" / f"test_{name}.py",
+    }
     for target in targets.values():
         if target.exists():
-            raise SpecError("the file is already there", where=str(target), do="Choose another name")
+            raise SpecError(
+                "the file is already there", where=str(target), do="Choose another name"
+            )
     for template, target in targets.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(templates.get_template(template).render(values), encoding="utf-8")

@@ -3,12 +3,45 @@
 import json
 from pathlib import Path
 
-_AVRO = {"int": "int", "long": "bigint", "float": "float", "double": "double", "boolean": "boolean", "bytes": "binary", "string": "string", "null": "string"}
-_AVRO_LOGICAL = {"date": "date", "timestamp-millis": "timestamp", "timestamp-micros": "timestamp", "local-timestamp-millis": "timestamp_ntz",
-                 "local-timestamp-micros": "timestamp_ntz", "uuid": "string"}
-_ARROW = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "uint8": "smallint", "uint16": "int", "uint32": "bigint",
-          "uint64": "decimal(20,0)", "float": "float", "halffloat": "float", "double": "double", "bool": "boolean", "string": "string", "large_string": "string",
-          "binary": "binary", "large_binary": "binary", "date32[day]": "date", "date64[ms]": "date", "null": "string"}
+_AVRO = {
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "bytes": "binary",
+    "string": "string",
+    "null": "string",
+}
+_AVRO_LOGICAL = {
+    "date": "date",
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+    "uuid": "string",
+}
+_ARROW = {
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "uint64": "decimal(20,0)",
+    "float": "float",
+    "halffloat": "float",
+    "double": "double",
+    "bool": "boolean",
+    "string": "string",
+    "large_string": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "date32[day]": "date",
+    "date64[ms]": "date",
+    "null": "string",
+}
 
 
 def read_parquet(file: Path) -> dict[str, str]:
@@ -39,7 +72,11 @@ def _from_arrow(type_: object) -> str:
     if types.is_decimal(type_):
         return f"decimal({type_.precision},{type_.scale})"
     if types.is_struct(type_):
-        return "struct<" + ", ".join(f"{field.name}: {_from_arrow(field.type)}" for field in type_) + ">"
+        return (
+            "struct<"
+            + ", ".join(f"{field.name}: {_from_arrow(field.type)}" for field in type_)
+            + ">"
+        )
     if types.is_map(type_):
         return f"map<{_from_arrow(type_.key_type)}, {_from_arrow(type_.item_type)}>"
     if types.is_list(type_) or types.is_large_list(type_):
@@ -60,7 +97,13 @@ def _from_avro(type_: object) -> str:
         return _AVRO_LOGICAL[logical]
     kind = type_["type"]
     if kind == "record":
-        return "struct<" + ", ".join(f"{field['name']}: {_from_avro(field['type'])}" for field in type_["fields"]) + ">"
+        return (
+            "struct<"
+            + ", ".join(
+                f"{field['name']}: {_from_avro(field['type'])}" for field in type_["fields"]
+            )
+            + ">"
+        )
     if kind == "array":
         return f"array<{_from_avro(type_['items'])}>"
     if kind == "map":

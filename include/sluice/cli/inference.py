@@ -16,7 +16,9 @@ from . import filetypes
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)? ?(Z|[+-]\d{2}:?\d{2})?")
+_TIMESTAMP = re.compile(
+    r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)? ?(Z|[+-]\d{2}:?\d{2})?"
+)
 _LEADING_ZERO = re.compile(r"[+-]?0\d+")
 _WIDENS = [("bigint", "double"), ("date", "timestamp")]
 NULL = "null"
@@ -33,13 +35,27 @@ def infer_columns(files: list[Path], format: str, rows: int = 50_000) -> dict[st
             if format in ("json", "csv"):
                 records = _read_json(file) if format == "json" else _read_csv(file)
                 for record in islice(records, share):
-                    merged = _merge(merged, {name: _type_of(value, text=format == "csv") for name, value in record.items()})
+                    merged = _merge(
+                        merged,
+                        {
+                            name: _type_of(value, text=format == "csv")
+                            for name, value in record.items()
+                        },
+                    )
             else:
                 merged = _merge(merged, getattr(filetypes, f"read_{format}")(file))
         except (ValueError, OSError, EOFError, csv.Error) as error:
-            raise SourceError(f"cannot be read as {format}: {error}", where=str(file), do="Name its format with --format, or leave the file out") from None
+            raise SourceError(
+                f"cannot be read as {format}: {error}",
+                where=str(file),
+                do="Name its format with --format, or leave the file out",
+            ) from None
     if not merged:
-        raise SourceError("no rows to learn from", where=", ".join(map(str, files[:3])), do="Name files that hold data")
+        raise SourceError(
+            "no rows to learn from",
+            where=", ".join(map(str, files[:3])),
+            do="Name files that hold data",
+        )
     return {name: _render(type_) for name, type_ in merged.items()}
 
 
@@ -56,12 +72,23 @@ def sample_value(type_: str) -> object:
         return []
     if type_.startswith(("struct<", "map<")):
         return {}
-    known = {"string": "a", "boolean": True, "timestamp": "2026-01-01T00:00:00Z", "timestamp_ntz": "2026-01-01T00:00:00", "date": "2026-01-01", "binary": ""}
+    known = {
+        "string": "a",
+        "boolean": True,
+        "timestamp": "2026-01-01T00:00:00Z",
+        "timestamp_ntz": "2026-01-01T00:00:00",
+        "date": "2026-01-01",
+        "binary": "",
+    }
     return known.get(type_, 1)
 
 
 def _quote(text: str) -> str:
-    plain = re.fullmatch(r"[A-Za-z][\w<>(),: ]*", text) and ": " not in text and text.lower() not in ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+    plain = (
+        re.fullmatch(r"[A-Za-z][\w<>(),: ]*", text)
+        and ": " not in text
+        and text.lower() not in ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+    )
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 
@@ -71,7 +98,11 @@ def open_text(file: Path) -> io.TextIOBase:
     if file.suffix == ".zst":
         import zstandard
 
-        return io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file.open("rb"), closefd=True), encoding="utf-8-sig", newline="")
+        return io.TextIOWrapper(
+            zstandard.ZstdDecompressor().stream_reader(file.open("rb"), closefd=True),
+            encoding="utf-8-sig",
+            newline="",
+        )
     return openers.get(file.suffix, open)(file, "rt", encoding="utf-8-sig", newline="")
 
 
@@ -165,14 +196,24 @@ def _merge_types(left: object, right: object) -> object:
     if isinstance(left, list) and isinstance(right, list):
         return [_merge_types(left[0], right[0])]
     for narrow, wide in _WIDENS:
-        if {narrow, wide} == {left, right} if isinstance(left, str) and isinstance(right, str) else False:
+        if (
+            {narrow, wide} == {left, right}
+            if isinstance(left, str) and isinstance(right, str)
+            else False
+        ):
             return wide
     return "string"
 
 
 def _render(type_: object) -> str:
     if isinstance(type_, dict):
-        return "struct<" + ", ".join(f"{_field(name)}: {_render(inner)}" for name, inner in type_.items()) + ">" if type_ else "map<string, string>"
+        return (
+            "struct<"
+            + ", ".join(f"{_field(name)}: {_render(inner)}" for name, inner in type_.items())
+            + ">"
+            if type_
+            else "map<string, string>"
+        )
     if isinstance(type_, list):
         return f"array<{_render(type_[0])}>"
     return "string" if type_ == NULL else type_

@@ -11,15 +11,18 @@ from rich.table import Table
 from ..backlog import StepBacklog, measure_pipeline
 from ..errors import ExitCode, SluiceError, SourceError
 from ..report import latest_report, read_report, render_text, report_path
-from ..spec import Paths, Pipeline, describe_limits, find_pipelines, load_pipeline
+from ..spec import Pipeline, describe_limits, find_pipelines, load_pipeline
 from ..spec.quantities import format_duration
+from ..storage import Paths
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
 
 
 @app.command("list")
 def list_pipelines(root: Root = None) -> None:
     """Show every pipeline: schedule, last run, balance."""
-    table = Table("pipeline", "schedule", "steps", "last run", "status", "balance", box=None, pad_edge=False)
+    table = Table(
+        "pipeline", "schedule", "steps", "last run", "status", "balance", box=None, pad_edge=False
+    )
     broken = []
     for path in find_pipelines(pipelines_folder()):
         try:
@@ -29,8 +32,17 @@ def list_pipelines(root: Root = None) -> None:
             table.add_row(path.stem, "", "", "", "broken", "")
             continue
         last = latest_report(Paths.under(root, pipeline.name).reports())
-        seen = (f"{last.ended:%Y-%m-%d %H:%M}", last.status, last.counts.line) if last else ("never", "", "")
-        table.add_row(path.stem, _describe_schedule(pipeline), ", ".join(step.name for step in pipeline.steps), *seen)
+        seen = (
+            (f"{last.ended:%Y-%m-%d %H:%M}", last.status, last.counts.line)
+            if last
+            else ("never", "", "")
+        )
+        table.add_row(
+            path.stem,
+            _describe_schedule(pipeline),
+            ", ".join(step.name for step in pipeline.steps),
+            *seen,
+        )
     out.print(table)
     if broken:
         raise broken[0]
@@ -46,11 +58,23 @@ def _describe_schedule(pipeline: Pipeline) -> str:
 def validate(
     name: Name = None,
     spec: Spec = None,
-    every: Annotated[bool, typer.Option("--all", help="All pipelines of the project; the default without NAME.")] = False,
-    spark: Annotated[bool, typer.Option("--spark", help="Also start Spark and build every step: SQL, Python, rules and columns, without data.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="All pipelines of the project; the default without NAME.")
+    ] = False,
+    spark: Annotated[
+        bool,
+        typer.Option(
+            "--spark",
+            help="Also start Spark and build every step: SQL, Python, rules and columns, without data.",
+        ),
+    ] = False,
 ) -> None:
     """Check pipeline files; each wrong one is named with file, field, value and what to write."""
-    files = find_pipelines(pipelines_folder()) if every or not (name or spec) else [find_file(name, spec)]
+    files = (
+        find_pipelines(pipelines_folder())
+        if every or not (name or spec)
+        else [find_file(name, spec)]
+    )
     failed = 0
     for file in files:
         try:
@@ -104,8 +128,12 @@ def report(
     name: Name = None,
     spec: Spec = None,
     root: Root = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Run id; the newest run without it.")] = None,
-    html: Annotated[bool, typer.Option("--html", help="Print the path of the HTML report instead.")] = False,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Run id; the newest run without it.")
+    ] = None,
+    html: Annotated[
+        bool, typer.Option("--html", help="Print the path of the HTML report instead.")
+    ] = False,
 ) -> None:
     """Show the report of a run."""
     _, pipeline = load(name, spec)
@@ -115,5 +143,11 @@ def report(
     except FileNotFoundError:
         found = None
     if found is None:
-        raise SourceError(f"no report of run {run!r}" if run else "no run has been reported yet", where=folder, do=f"`sluice run {pipeline.name}` makes one")
-    out.print(str(report_path(folder, found.run_id, "html")) if html else render_text(found), markup=False)
+        raise SourceError(
+            f"no report of run {run!r}" if run else "no run has been reported yet",
+            where=folder,
+            do=f"`sluice run {pipeline.name}` makes one",
+        )
+    out.print(
+        str(report_path(folder, found.run_id, "html")) if html else render_text(found), markup=False
+    )

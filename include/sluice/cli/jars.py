@@ -17,7 +17,11 @@ def _jars() -> None:
 
 
 @jars.command()
-def fetch(sets: Annotated[list[str], typer.Argument(metavar="SET...", help=f"Any of: {', '.join(jar_sets())}")]) -> None:
+def fetch(
+    sets: Annotated[
+        list[str], typer.Argument(metavar="SET...", help=f"Any of: {', '.join(jar_sets())}")
+    ],
+) -> None:
     """Fetch sets of jars once and check every byte."""
 
     def show(jar: Jar, what: str) -> None:

@@ -11,10 +11,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..errors import SpecError
 from ..report import BatchReport, render_text
-from ..spec import Paths, RunRequest, Window
+from ..spec import RunRequest, Window
+from ..storage import Paths
 from .app import Name, Root, Spec, app, err, load, out
 
-Master = Annotated[str | None, typer.Option("--master", help="Spark master that wins over the pipeline's: local[4], spark://host:7077, yarn")]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        help="Spark master that wins over the pipeline's: local[4], spark://host:7077, yarn",
+    ),
+]
 _MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
 
@@ -24,26 +31,58 @@ def run(
     spec: Spec = None,
     root: Root = None,
     master: Master = None,
-    dev: Annotated[bool, typer.Option("--dev", help="A trial: each step reads from its start, for some seconds, into a new folder below the root's `dev/`. "
-                                      "The scheduled checkpoint, tables and reports are neither read nor written.")] = False,
-    seconds: Annotated[float | None, typer.Option(min=0.1, help="Of a trial: how long each step takes rows. Default: 10", show_default=False)] = None,
+    dev: Annotated[
+        bool,
+        typer.Option(
+            "--dev",
+            help="A trial: each step reads from its start, for some seconds, into a new folder below the root's `dev/`. "
+            "The scheduled checkpoint, tables and reports are neither read nor written.",
+        ),
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Of a trial: how long each step takes rows. Default: 10",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Drain what is new, then print the report."""
     file, pipeline = load(name, spec)
     if seconds is not None and not dev:
-        raise SpecError("only a trial ends after some seconds", where="--seconds", do="Write --dev as well; a run ends within the pipeline's `budget`")
-    request = RunRequest(pipeline=str(file.resolve()), root=root, master=master, dev_seconds=(seconds or 10.0) if dev else None)
+        raise SpecError(
+            "only a trial ends after some seconds",
+            where="--seconds",
+            do="Write --dev as well; a run ends within the pipeline's `budget`",
+        )
+    request = RunRequest(
+        pipeline=str(file.resolve()),
+        root=root,
+        master=master,
+        dev_seconds=(seconds or 10.0) if dev else None,
+    )
     if dev:
-        err.print(f"trial: everything it makes lies below {Paths.under(root, pipeline.name).trial(request.run_id).root}, which may be removed at any time", markup=False)
+        err.print(
+            f"trial: everything it makes lies below {Paths.under(root, pipeline.name).trial(request.run_id).root}, which may be removed at any time",
+            markup=False,
+        )
     _run(request)
 
 
 @app.command()
 def backfill(
     name: Name = None,
-    start: Annotated[datetime, typer.Option("--from", formats=_MOMENTS, help="First moment of event time, UTC.")] = ...,
-    end: Annotated[datetime, typer.Option("--to", formats=_MOMENTS, help="End of the range, not included.")] = ...,
-    write: Annotated[Literal["merge", "replace"], typer.Option(help="Insert what is missing, or replace the range atomically.")] = "merge",
+    start: Annotated[
+        datetime, typer.Option("--from", formats=_MOMENTS, help="First moment of event time, UTC.")
+    ] = ...,
+    end: Annotated[
+        datetime, typer.Option("--to", formats=_MOMENTS, help="End of the range, not included.")
+    ] = ...,
+    write: Annotated[
+        Literal["merge", "replace"],
+        typer.Option(help="Insert what is missing, or replace the range atomically."),
+    ] = "merge",
     spec: Spec = None,
     root: Root = None,
     master: Master = None,
@@ -53,8 +92,16 @@ def backfill(
     try:
         window = Window(start=start, end=end)
     except ValidationError as error:
-        raise SpecError(error.errors()[0]["msg"].removeprefix("Value error, "), where="--from, --to", do="Write the earlier moment first") from None
-    _run(RunRequest(pipeline=str(file.resolve()), root=root, master=master, window=window, write=write))
+        raise SpecError(
+            error.errors()[0]["msg"].removeprefix("Value error, "),
+            where="--from, --to",
+            do="Write the earlier moment first",
+        ) from None
+    _run(
+        RunRequest(
+            pipeline=str(file.resolve()), root=root, master=master, window=window, write=write
+        )
+    )
 
 
 def _run(request: RunRequest) -> None:
@@ -71,7 +118,13 @@ def _run(request: RunRequest) -> None:
 @contextmanager
 def _show_progress() -> Iterator[Callable[[str, int, int, BatchReport | None], None]]:
     """A bar per step on a terminal, a line per batch elsewhere. The percentage is of bytes: the end of the backlog is known at the start."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>5.1f} %"), TextColumn("{task.fields[rows]}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>5.1f} %"),
+        TextColumn("{task.fields[rows]}"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=err, disable=not err.is_terminal) as bars:
         tasks: dict[str, int] = {}
         rows: dict[str, int] = {}
@@ -83,12 +136,20 @@ def _show_progress() -> Iterator[Callable[[str, int, int, BatchReport | None], N
             percent = 100 * done / total if total else 100.0
             if not err.is_terminal:
                 if batch:
-                    err.print(f"{step}: {percent:5.1f} %, batch {batch.batch_id}: {batch.counts.line}", markup=False)
+                    err.print(
+                        f"{step}: {percent:5.1f} %, batch {batch.batch_id}: {batch.counts.line}",
+                        markup=False,
+                    )
                 return
             if "" in tasks:
                 bars.remove_task(tasks.pop(""))
             if step not in tasks:
                 tasks[step] = bars.add_task(step, total=max(total, 1), rows="")
-            bars.update(tasks[step], total=max(total, 1), completed=done if total else 1, rows=f"{rows[step]:,} rows")
+            bars.update(
+                tasks[step],
+                total=max(total, 1),
+                completed=done if total else 1,
+                rows=f"{rows[step]:,} rows",
+            )
 
         yield on_progress

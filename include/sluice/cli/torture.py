@@ -15,17 +15,37 @@ def torture(
     kills: Annotated[int, typer.Option(min=1, help="How many runs to kill.")] = 50,
     seed: Annotated[int, typer.Option(help="Moments and victims follow from it.")] = 1,
     spec: Spec = None,
-    scratch: Annotated[Path | None, typer.Option(help="Folder for the tables of the torture; emptied first. Default: a temporary one.")] = None,
+    scratch: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the tables of the torture; emptied first. Default: a temporary one."
+        ),
+    ] = None,
 ) -> None:
     """Kill runs of a pipeline at random moments, drain it, and prove that nothing is lost or doubled."""
-    from ..torture import torture as kill
+    from ..verify.torture import torture as kill
 
     file, pipeline = load(name, spec)
     with tempfile.TemporaryDirectory(prefix="sluice-torture-") as temporary:
-        outcome = kill(file.resolve(), pipeline, (scratch or Path(temporary) / "work").resolve(), kills, seed, lambda number, what: err.print(f"kill {number}: {what}", markup=False))
-    out.print(f"{outcome.kills} kills in {outcome.runs} runs and {outcome.rounds} rounds, seed {seed}, {outcome.seconds:.0f} s", markup=False)
+        outcome = kill(
+            file.resolve(),
+            pipeline,
+            (scratch or Path(temporary) / "work").resolve(),
+            kills,
+            seed,
+            lambda number, what: err.print(f"kill {number}: {what}", markup=False),
+        )
+    out.print(
+        f"{outcome.kills} kills in {outcome.runs} runs and {outcome.rounds} rounds, seed {seed}, {outcome.seconds:.0f} s",
+        markup=False,
+    )
     out.print(outcome.counts.line, markup=False)
     for difference in outcome.differences:
         err.print(difference, style="red", markup=False)
-    out.print("Nothing was lost or doubled." if not outcome.differences else "The tables differ from those of a run that was never killed.", markup=False)
+    out.print(
+        "Nothing was lost or doubled."
+        if not outcome.differences
+        else "The tables differ from those of a run that was never killed.",
+        markup=False,
+    )
     raise typer.Exit(1 if outcome.differences else 0)

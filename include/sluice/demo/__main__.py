@@ -5,7 +5,7 @@ import time
 
 from ..errors import SluiceError
 from ..report import Counts, render_text, report_path
-from ..spec import PROJECT, Paths
+from ..storage import PROJECT, Paths
 from .drive import PIPELINE, DrainedDay, run_demo, shown
 
 ROOT = PROJECT / ".sluice" / "demo"
@@ -14,7 +14,11 @@ ROOT = PROJECT / ".sluice" / "demo"
 def _print_reports(runs: list[DrainedDay]) -> None:
     for number, run in enumerate(runs, 1):
         print(f"\n──── run {number} of {len(runs)} {'─' * 60}")
-        print(render_text(run.report) if run.report else f"{PIPELINE}: NOTHING NEW\nrun {run.run_id}\n{Counts().line}\n{run.said}")
+        print(
+            render_text(run.report)
+            if run.report
+            else f"{PIPELINE}: NOTHING NEW\nrun {run.run_id}\n{Counts().line}\n{run.said}"
+        )
 
 
 def _print_summary(runs: list[DrainedDay]) -> None:
@@ -29,7 +33,9 @@ def _print_summary(runs: list[DrainedDay]) -> None:
     print(f"  quarantine   {shown(ROOT / 'tables' / PIPELINE / (PIPELINE + '__quarantine'))}")
     for run in runs:
         if run.report:
-            print(f"  report       {report_path(shown(PROJECT / paths.reports()), run.run_id, 'html')}")
+            print(
+                f"  report       {report_path(shown(PROJECT / paths.reports()), run.run_id, 'html')}"
+            )
     print(f"  Airflow      make ui ROOT={shown(ROOT)}")
 
 

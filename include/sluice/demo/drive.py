@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ..errors import SluiceError
 from ..report import RunReport, read_report
-from ..spec import PIPELINES, PROJECT, Paths
+from ..storage import PIPELINES, PROJECT, Paths
 from .orders import ROWS, generate_days, land_day
 
 PIPELINE = "orders"
@@ -39,7 +39,11 @@ def run_demo(root: Path, say: Callable[[str], None], rows: int = ROWS) -> list[D
     shutil.rmtree(root, ignore_errors=True)
     landing = root / "landing" / PIPELINE
     landing.mkdir(parents=True)
-    base = os.environ | {"LANDING": str(landing.parent), "ORDERS_SCHEDULE": SCHEDULE, "SLUICE_PIPELINES": str(PIPELINES)}
+    base = os.environ | {
+        "LANDING": str(landing.parent),
+        "ORDERS_SCHEDULE": SCHEDULE,
+        "SLUICE_PIPELINES": str(PIPELINES),
+    }
     port = _free_port()
     say(f"Starting Airflow at http://127.0.0.1:{port} (its files are in {shown(root / 'airflow')})")
     with start_standalone(root, port, standalone_environment(root, port, base)) as airflow:
@@ -47,21 +51,31 @@ def run_demo(root: Path, say: Callable[[str], None], rows: int = ROWS) -> list[D
         runs: list[DrainedDay] = []
         for day, files in generate_days(rows=rows):
             land_day(landing, day, files)
-            say(f"Landed {day}: {len(files)} files, {sum(len(file.lines) for file in files):,} lines")
+            say(
+                f"Landed {day}: {len(files)} files, {sum(len(file.lines) for file in files):,} lines"
+            )
             if not runs:
                 airflow.unpause(PIPELINE)
-            runs.append(_wait("a run that drains it", lambda: _next_run(airflow, root, runs, drained=True)))
+            runs.append(
+                _wait("a run that drains it", lambda: _next_run(airflow, root, runs, drained=True))
+            )
             say(f"  Airflow ran {runs[-1].run_id}: {runs[-1].report.counts.line}")
         say("Nothing lands now; waiting for the next interval")
-        runs.append(_wait("a run that finds nothing", lambda: _next_run(airflow, root, runs, drained=False)))
+        runs.append(
+            _wait("a run that finds nothing", lambda: _next_run(airflow, root, runs, drained=False))
+        )
         say(f"  Airflow ran {runs[-1].run_id}: skipped")
         airflow.call("PATCH", f"/dags/{PIPELINE}", {"is_paused": True})
     return runs
 
 
-def _next_run(airflow: object, root: Path, known: list[DrainedDay], drained: bool) -> DrainedDay | None:
+def _next_run(
+    airflow: object, root: Path, known: list[DrainedDay], drained: bool
+) -> DrainedDay | None:
     """The first ended scheduled run after the known ones that did, or did not, start Spark. Raises SluiceError when a run failed."""
-    found = airflow.call("GET", f"/dags/{PIPELINE}/dagRuns?order_by=run_after&limit=100")["dag_runs"]
+    found = airflow.call("GET", f"/dags/{PIPELINE}/dagRuns?order_by=run_after&limit=100")[
+        "dag_runs"
+    ]
     ids = [run["dag_run_id"] for run in found]
     start = ids.index(known[-1].run_id) + 1 if known else 0
     for run in found[start:]:
@@ -73,7 +87,12 @@ def _next_run(airflow: object, root: Path, known: list[DrainedDay], drained: boo
         except FileNotFoundError:
             report = None
         if run["state"] == "failed":
-            raise SluiceError("the run failed in Airflow", where=run_id, value=report.error if report else None, do=f"Look at the logs in {root / 'airflow' / 'logs'}")
+            raise SluiceError(
+                "the run failed in Airflow",
+                where=run_id,
+                value=report.error if report else None,
+                do=f"Look at the logs in {root / 'airflow' / 'logs'}",
+            )
         if (report is not None) == drained:
             return DrainedDay(run_id, report, "" if report else _read_probe(airflow, run_id))
     return None
@@ -82,7 +101,9 @@ def _next_run(airflow: object, root: Path, known: list[DrainedDay], drained: boo
 def _read_probe(airflow: object, run_id: str) -> str:
     """What the probe logged: why it skipped, and what that saved."""
     lines = airflow.task_log(PIPELINE, run_id, "probe").splitlines()
-    return "\n".join(line for line in lines if "nothing is new" in line or "No Spark was started" in line)
+    return "\n".join(
+        line for line in lines if "nothing is new" in line or "No Spark was started" in line
+    )
 
 
 def _has_dag(airflow: object) -> bool:
@@ -106,7 +127,12 @@ def _wait(what: str, ask: Callable[[], _Answer]) -> _Answer:
                 raise
             trouble = str(error)
         time.sleep(_POLL)
-    raise SluiceError(f"waited {_PATIENCE} seconds in vain for {what}", where="demo", value=trouble, do="Look at standalone.log in the demo's `airflow` folder")
+    raise SluiceError(
+        f"waited {_PATIENCE} seconds in vain for {what}",
+        where="demo",
+        value=trouble,
+        do="Look at standalone.log in the demo's `airflow` folder",
+    )
 
 
 def _free_port() -> int:

@@ -44,7 +44,15 @@ def generate_days(seed: int = 7, rows: int = ROWS) -> Iterator[tuple[str, list[L
         slots = _make_day(rng, day, share, yesterday)
         yesterday = [line for lines in slots for line in lines]
         start = FIRST_DAY + timedelta(days=day)
-        yield f"{start:%Y-%m-%d}", [LandingFile(f"orders-{24 // FILES_A_DAY * i:02}.jsonl{'.gz' if i % 3 == 2 else ''}", lines) for i, lines in enumerate(slots)]
+        yield (
+            f"{start:%Y-%m-%d}",
+            [
+                LandingFile(
+                    f"orders-{24 // FILES_A_DAY * i:02}.jsonl{'.gz' if i % 3 == 2 else ''}", lines
+                )
+                for i, lines in enumerate(slots)
+            ],
+        )
 
 
 def _make_day(rng: random.Random, day: int, rows: int, yesterday: list[str]) -> list[list[str]]:
@@ -59,10 +67,17 @@ def _make_day(rng: random.Random, day: int, rows: int, yesterday: list[str]) -> 
         hour = int(order["ordered_at"][11:13])
         delayed = rng.random() < 0.02  # the till was offline: its rows come with the next file
         slots[min(hour * FILES_A_DAY // 24 + delayed, FILES_A_DAY - 1)].append(json.dumps(order))
-    for line in [json.dumps(order) for order in late] + odd + (rng.sample(yesterday, copies) if yesterday else []):
+    for line in (
+        [json.dumps(order) for order in late]
+        + odd
+        + (rng.sample(yesterday, copies) if yesterday else [])
+    ):
         rng.choice(slots).append(line)
     within = [(slot, line) for slot, line in _sample(rng, slots, copies)]
-    across = [((slot + 1 + rng.randrange(FILES_A_DAY - 1)) % FILES_A_DAY, line) for slot, line in _sample(rng, slots, copies)]
+    across = [
+        ((slot + 1 + rng.randrange(FILES_A_DAY - 1)) % FILES_A_DAY, line)
+        for slot, line in _sample(rng, slots, copies)
+    ]
     for slot, line in within + across:
         slots[slot].append(line)
     for lines in slots:
@@ -72,13 +87,22 @@ def _make_day(rng: random.Random, day: int, rows: int, yesterday: list[str]) -> 
 
 def _sample(rng: random.Random, slots: list[list[str]], count: int) -> list[tuple[int, str]]:
     """Lines to copy, each with the file it is in."""
-    return rng.sample([(number, line) for number, lines in enumerate(slots) for line in lines], count)
+    return rng.sample(
+        [(number, line) for number, lines in enumerate(slots) for line in lines], count
+    )
 
 
 def _order(rng: random.Random, order_id: str, day: int, shift: timedelta = timedelta(0)) -> dict:
     """One order; a few in a thousand break a rule or carry a field nobody declared."""
     at = FIRST_DAY + timedelta(days=day, milliseconds=rng.randrange(86_400_000)) + shift
-    items = [{"sku": f"sku-{rng.randrange(500):03}", "quantity": rng.randint(1, 4), "price": rng.randint(100, 9000) / 100} for _ in range(rng.randint(1, 3))]
+    items = [
+        {
+            "sku": f"sku-{rng.randrange(500):03}",
+            "quantity": rng.randint(1, 4),
+            "price": rng.randint(100, 9000) / 100,
+        }
+        for _ in range(rng.randint(1, 3))
+    ]
     customer = rng.randrange(20_000)
     order = {
         "order_id": order_id,
@@ -86,7 +110,11 @@ def _order(rng: random.Random, order_id: str, day: int, shift: timedelta = timed
         "status": rng.choice(_STATUSES),
         "currency": rng.choice(("EUR", "EUR", "GBP", "USD")),
         "amount": round(sum(item["quantity"] * item["price"] for item in items), 2),
-        "customer": {"id": f"c-{customer:05}", "country": rng.choice(_COUNTRIES), "email": f"c{customer}@example.com"},
+        "customer": {
+            "id": f"c-{customer:05}",
+            "country": rng.choice(_COUNTRIES),
+            "email": f"c{customer}@example.com",
+        },
         "items": items,
     }
     return _spoil(rng, order)
@@ -112,7 +140,9 @@ def _spoil(rng: random.Random, order: dict) -> dict:
 def _odd_lines(rng: random.Random, day: int) -> list[str]:
     """Lines that no rule can judge: not JSON, of the wrong type, without key or time; on the second day one from 2099."""
     whole = [_order(rng, f"o-{day}-odd-{n}", day) for n in range(16)]
-    lines = [json.dumps(order)[: 40 + n] for n, order in enumerate(whole[:6])]  # the connection broke
+    lines = [
+        json.dumps(order)[: 40 + n] for n, order in enumerate(whole[:6])
+    ]  # the connection broke
     lines += [f"# exported by till {day}-{n}" for n in range(2)]
     lines += [json.dumps(order | {"amount": "a lot"}) for order in whole[6:8]]
     lines += [json.dumps(order | {"order_id": None}) for order in whole[8:11]]

@@ -20,7 +20,9 @@ class AirflowClient:
     @staticmethod
     def read_password(env: Mapping[str, str], username: str = "admin") -> str:
         """The password a standalone Airflow gave this user."""
-        return json.loads(Path(env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]).read_text())[username]
+        return json.loads(
+            Path(env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]).read_text()
+        )[username]
 
     @property
     def password(self) -> str:
@@ -34,7 +36,10 @@ class AirflowClient:
                 health = json.load(answer)
         except (OSError, ValueError):
             return False
-        return all((health.get(part) or {}).get("status") == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
+        return all(
+            (health.get(part) or {}).get("status") == "healthy"
+            for part in ("metadatabase", "scheduler", "dag_processor")
+        )
 
     def call(self, method: str, path: str, body: object = None, timeout: float = 30) -> dict:
         """One request below `/api/v2`; returns the decoded answer. Raises urllib.error.HTTPError with Airflow's explanation."""
@@ -44,7 +49,13 @@ class AirflowClient:
 
     def _login(self) -> dict[str, str]:
         if self._token is None:
-            with self._open("POST", "/auth/token", {"username": self.username, "password": self.password}, {}, 30) as answer:
+            with self._open(
+                "POST",
+                "/auth/token",
+                {"username": self.username, "password": self.password},
+                {},
+                30,
+            ) as answer:
                 self._token = json.load(answer)["access_token"]
         return {"Authorization": f"Bearer {self._token}"}
 
@@ -65,24 +76,35 @@ class AirflowClient:
             for line in lines:
                 state = json.loads(line)["state"] if line.strip() else state
                 if state not in ("success", "failed") and time.monotonic() > deadline:
-                    raise TimeoutError(f"run {run_id} of {dag_id} was still {state} after {timeout:.0f} s; its tasks: {self.task_states(dag_id, run_id)}")
+                    raise TimeoutError(
+                        f"run {run_id} of {dag_id} was still {state} after {timeout:.0f} s; its tasks: {self.task_states(dag_id, run_id)}"
+                    )
         return state
 
     def task_states(self, dag_id: str, run_id: str) -> dict[str, str]:
         """State of each task of a run."""
-        found = self.call("GET", f"/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id, safe='')}/taskInstances")
+        found = self.call(
+            "GET", f"/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id, safe='')}/taskInstances"
+        )
         return {task["task_id"]: task["state"] for task in found["task_instances"]}
 
     def task_log(self, dag_id: str, run_id: str, task_id: str, attempt: int = 1) -> str:
         """What a task printed, and what it raised, as text."""
         run = urllib.parse.quote(run_id, safe="")
-        lines = self.call("GET", f"/dags/{dag_id}/dagRuns/{run}/taskInstances/{task_id}/logs/{attempt}?full_content=true")["content"]
+        lines = self.call(
+            "GET",
+            f"/dags/{dag_id}/dagRuns/{run}/taskInstances/{task_id}/logs/{attempt}?full_content=true",
+        )["content"]
         raised = [error["exc_value"] for line in lines for error in line.get("error_detail") or []]
         return "\n".join([line["event"] for line in lines] + raised)
 
-    def _open(self, method: str, path: str, body: object, headers: dict[str, str], timeout: float) -> HTTPResponse:
+    def _open(
+        self, method: str, path: str, body: object, headers: dict[str, str], timeout: float
+    ) -> HTTPResponse:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"} | headers, method=method)  # noqa: S310 (http by construction)
+        request = urllib.request.Request(
+            self.url + path, data, {"Content-Type": "application/json"} | headers, method=method
+        )  # noqa: S310 (http by construction)
         try:
             return urllib.request.urlopen(request, timeout=timeout)  # noqa: S310
         except urllib.error.HTTPError as error:

@@ -11,7 +11,12 @@ from ..spec import Pipeline, connection_variable
 
 def export_connections(pipeline: Pipeline) -> dict[str, str]:
     """Environment variable -> JSON of each connection that a source or sink names. Raises SpecError for one Airflow does not have."""
-    named = {part.connection for step in pipeline.steps for part in (step.source, *step.sinks) if getattr(part, "connection", None)}
+    named = {
+        part.connection
+        for step in pipeline.steps
+        for part in (step.source, *step.sinks)
+        if getattr(part, "connection", None)
+    }
     return {connection_variable(name): _as_json(pipeline.name, name) for name in sorted(named)}
 
 
@@ -19,7 +24,13 @@ def _as_json(pipeline: str, name: str) -> str:
     try:
         found = BaseHook.get_connection(name)
     except AirflowNotFoundException:
-        raise SpecError("no such Airflow connection", where=f"pipeline {pipeline}: connection", value=name,
-                        do=f"Create it: airflow connections add {name} --conn-type ...") from None
+        raise SpecError(
+            "no such Airflow connection",
+            where=f"pipeline {pipeline}: connection",
+            value=name,
+            do=f"Create it: airflow connections add {name} --conn-type ...",
+        ) from None
     fields = ("conn_type", "host", "login", "password", "schema", "port", "extra")
-    return json.dumps({field: value for field in fields if (value := getattr(found, field)) is not None})
+    return json.dumps(
+        {field: value for field in fields if (value := getattr(found, field)) is not None}
+    )

@@ -14,7 +14,13 @@ from .tasks import asset_name, gate_task, probe_task
 from .timetable import backfill_timetable, scheduled_timetable
 
 BACKFILL = "_backfill"
-_EVERY_RUN_BUT_BACKFILL = ["scheduled", "manual", "operator_triggered", "asset_triggered", "asset_materialization"]
+_EVERY_RUN_BUT_BACKFILL = [
+    "scheduled",
+    "manual",
+    "operator_triggered",
+    "asset_triggered",
+    "asset_materialization",
+]
 MARGIN = timedelta(minutes=10)
 """What a run needs besides its budget: starting Spark, table-level rules, the report."""
 RETRY_DELAY = timedelta(minutes=2)
@@ -47,9 +53,15 @@ def _run_task(pipeline: Pipeline, file: str, *, backfill: bool) -> RunPipelineOp
 
 
 def _gate_task(pipeline: Pipeline):
-    assets = [Asset(name=asset_name(pipeline.name, step.name), group="sluice") for step in pipeline.steps]
-    return gate_task.override(outlets=assets, execution_timeout=MARGIN, retries=1, doc_md="Publishes the asset events, or blocks what is downstream.")(
-        pipeline.name)
+    assets = [
+        Asset(name=asset_name(pipeline.name, step.name), group="sluice") for step in pipeline.steps
+    ]
+    return gate_task.override(
+        outlets=assets,
+        execution_timeout=MARGIN,
+        retries=1,
+        doc_md="Publishes the asset events, or blocks what is downstream.",
+    )(pipeline.name)
 
 
 def _common(pipeline: Pipeline) -> dict:
@@ -68,12 +80,17 @@ def build_dag(pipeline: Pipeline, path: Path) -> DAG:
     with DAG(
         pipeline.name,
         schedule=scheduled_timetable(pipeline.schedule, str(path)),
-        doc_md=pipeline.description or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown here.",
+        doc_md=pipeline.description
+        or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown here.",
         tags=["sluice"],
         allowed_run_types=_EVERY_RUN_BUT_BACKFILL,
         **_common(pipeline),
     ) as dag:
-        probe = probe_task.override(execution_timeout=MARGIN, retries=1, doc_md="Is anything new? Without a JVM; in doubt, yes.")(path.name)
+        probe = probe_task.override(
+            execution_timeout=MARGIN,
+            retries=1,
+            doc_md="Is anything new? Without a JVM; in doubt, yes.",
+        )(path.name)
         probe >> _run_task(pipeline, path.name, backfill=False) >> _gate_task(pipeline)
     return dag
 
@@ -89,9 +106,18 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
         allowed_run_types=["backfill", "manual"],
         is_paused_upon_creation=False,
         params={
-            "from": Param(None, **moment, description="First moment of the range (UTC); only for runs started by hand."),
+            "from": Param(
+                None,
+                **moment,
+                description="First moment of the range (UTC); only for runs started by hand.",
+            ),
             "to": Param(None, **moment, description="End of the range, not included."),
-            "write": Param("merge", type="string", enum=["merge", "replace"], description="Add what is missing, or replace the range."),
+            "write": Param(
+                "merge",
+                type="string",
+                enum=["merge", "replace"],
+                description="Add what is missing, or replace the range.",
+            ),
         },
         **_common(pipeline),
     ) as dag:
@@ -99,7 +125,9 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
     return dag
 
 
-def load_dags(folder: str | Path | None = None, only: str | None = None) -> tuple[dict[str, DAG], list[SpecError]]:
+def load_dags(
+    folder: str | Path | None = None, only: str | None = None
+) -> tuple[dict[str, DAG], list[SpecError]]:
     """Build the DAGs of every pipeline file in a folder, and collect an error for each file that is broken.
 
     Args: folder: `$SLUICE_PIPELINES` by default. only: the one DAG id a task needs; then the other files are not read.
@@ -116,10 +144,18 @@ def _build_all(files: Iterable[Path]) -> tuple[dict[str, DAG], list[SpecError]]:
     for path in files:
         try:
             pipeline = load_pipeline(path)
-            built = {dag.dag_id: dag for dag in (build_dag(pipeline, path), build_backfill_dag(pipeline, path))}
+            built = {
+                dag.dag_id: dag
+                for dag in (build_dag(pipeline, path), build_backfill_dag(pipeline, path))
+            }
             taken = sorted(built.keys() & dags.keys())
             if taken:
-                raise SpecError("name: another file already makes a DAG of this name", where=str(path), value=taken[0], do="Give each pipeline its own name")
+                raise SpecError(
+                    "name: another file already makes a DAG of this name",
+                    where=str(path),
+                    value=taken[0],
+                    do="Give each pipeline its own name",
+                )
             dags |= built
         except SpecError as error:
             errors.append(error)

@@ -11,7 +11,8 @@ from pathlib import Path
 from airflow.listeners import hookimpl
 
 from ..errors import SpecError
-from ..spec import PIPELINES, find_pipelines, load_pipeline
+from ..spec import find_pipelines, load_pipeline
+from ..storage import PIPELINES
 
 PREFIX = "sluice_"
 _DESCRIPTION = "One run at a time may use the pipeline's checkpoint"
@@ -56,8 +57,12 @@ def create_missing(session, names: Iterable[str]) -> None:
         if dialect == "mysql":
             statement = insert(Pool).prefix_with("IGNORE")
         else:
-            statement = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[dialect](Pool).on_conflict_do_nothing()
-        session.execute(statement.values(pool=name, slots=1, description=_DESCRIPTION, include_deferred=False))
+            statement = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[dialect](
+                Pool
+            ).on_conflict_do_nothing()
+        session.execute(
+            statement.values(pool=name, slots=1, description=_DESCRIPTION, include_deferred=False)
+        )
 
 
 @hookimpl
@@ -67,7 +72,9 @@ def on_dag_run_running(dag_run, msg) -> None:
 
     session = inspect(dag_run).session
     if session is not None:
-        create_missing(session, {task.pool for task in dag_run.task_instances if task.pool.startswith(PREFIX)})
+        create_missing(
+            session, {task.pool for task in dag_run.task_instances if task.pool.startswith(PREFIX)}
+        )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import IO
 import psutil
 
 from ..errors import PreflightError
-from ..spec import PROJECT
+from ..storage import PROJECT
 from .client import AirflowClient
 
 # The log server would listen on every address of the machine; here the API server reads the log files itself.
@@ -29,7 +29,9 @@ _MODULE = "sluice.orchestration.standalone"
 DEFAULT_CONNECTION = '{"conn_type": "spark", "host": "local[*]"}'
 
 
-def standalone_environment(root: str | Path, port: int, base: Mapping[str, str] | None = None) -> dict[str, str]:
+def standalone_environment(
+    root: str | Path, port: int, base: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Every environment variable of a standalone Airflow whose own files lie in `<root>/airflow`; `base` is the environment to start from.
 
     The API server listens on 127.0.0.1 only: this set-up is for one person at one machine. Keys and passwords are made at the first call, and kept:
@@ -41,7 +43,10 @@ def standalone_environment(root: str | Path, port: int, base: Mapping[str, str] 
     users = base.get("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", "admin:admin")
     keep_secrets(home / "passwords.json", [entry.split(":")[0] for entry in users.split(",")])
     keys = keep_secrets(home / "keys.json", ["fernet", "jwt", "session"])
-    path = [str(Path(__file__).resolve().parents[2]), *filter(None, base.get("PYTHONPATH", "").split(os.pathsep))]
+    path = [
+        str(Path(__file__).resolve().parents[2]),
+        *filter(None, base.get("PYTHONPATH", "").split(os.pathsep)),
+    ]
     return base | {
         "PATH": f"{tools}{os.pathsep}{base.get('PATH', os.defpath)}",
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)),
@@ -71,7 +76,9 @@ def standalone_environment(root: str | Path, port: int, base: Mapping[str, str] 
 
 
 @contextmanager
-def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None = None, timeout: float = 300) -> Iterator[AirflowClient]:
+def start_standalone(
+    root: str | Path, port: int, env: Mapping[str, str] | None = None, timeout: float = 300
+) -> Iterator[AirflowClient]:
     """Run a standalone Airflow for the length of the `with` block and end every process of it after.
 
     Yields a client that is logged in; `env` replaces `standalone_environment(root, port)`. Everything the processes print is in
@@ -88,7 +95,9 @@ def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None 
         deadline = time.monotonic() + timeout
         while not client.is_healthy():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise PreflightError("Airflow did not start", where=str(log), do=f"It ends with:\n{_tail(log)}")
+                raise PreflightError(
+                    "Airflow did not start", where=str(log), do=f"It ends with:\n{_tail(log)}"
+                )
             time.sleep(0.5)
         yield client
     finally:
@@ -97,8 +106,14 @@ def start_standalone(root: str | Path, port: int, env: Mapping[str, str] | None 
 
 def _start_supervisor(env: Mapping[str, str], output: IO | None, *options: str) -> subprocess.Popen:
     """The process that runs `supervise`, leader of a session of its own: Ctrl-C reaches only us, and we end the session as a whole."""
-    return subprocess.Popen([sys.executable, "-m", _MODULE, *options], env=dict(env), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                            start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", _MODULE, *options],
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    )
 
 
 def end_session(process: subprocess.Popen, patience: float = 10) -> None:
@@ -146,7 +161,9 @@ def keep_secrets(path: Path, names: Iterable[str]) -> dict[str, str]:
     if missing:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        known |= {name: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode() for name in missing}
+        known |= {
+            name: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode() for name in missing
+        }
         path.write_text(json.dumps(known))
     return known
 
@@ -161,7 +178,10 @@ def supervise(env: Mapping[str, str], triggerer: bool) -> int:
     create_pools()
     parent = os.getppid()
     commands = (*COMPONENTS, TRIGGERER) if triggerer else COMPONENTS
-    parts = {command[0]: subprocess.Popen([sys.executable, "-m", "airflow", *command], env=env) for command in commands}
+    parts = {
+        command[0]: subprocess.Popen([sys.executable, "-m", "airflow", *command], env=env)
+        for command in commands
+    }
     try:
         while os.getppid() == parent:
             ended = [name for name, part in parts.items() if part.poll() is not None]
@@ -181,13 +201,20 @@ def main() -> int:
     """Entry point: with `--port` a person's Airflow in the foreground, without arguments the process behind `start_standalone`."""
     parser = argparse.ArgumentParser(description="Start Airflow with the project's DAGs.")
     parser.add_argument("--port", type=int, help="port of the web page")
-    parser.add_argument("--root", default=os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice", help="folder of tables, checkpoints, reports and Airflow's files")
+    parser.add_argument(
+        "--root",
+        default=os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice",
+        help="folder of tables, checkpoints, reports and Airflow's files",
+    )
     parser.add_argument("--triggerer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.port is None:
         return supervise(os.environ, options.triggerer)
     env = standalone_environment(options.root, options.port)
-    print(f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password {AirflowClient.read_password(env)}). Ctrl-C ends it.", flush=True)
+    print(
+        f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password {AirflowClient.read_password(env)}). Ctrl-C ends it.",
+        flush=True,
+    )
     process = _start_supervisor(env, None, "--triggerer")
     try:
         return process.wait()

@@ -11,7 +11,8 @@ from ..backlog import StepBacklog, measure_pipeline, note_idle_audits
 from ..errors import SluiceError
 from ..report.model import Outcome, RuleResult, RunReport
 from ..report.store import list_reports, read_report
-from ..spec import Paths, load_pipeline
+from ..spec import load_pipeline
+from ..storage import Paths
 from .connections import export_connections
 from .pools import pipelines_folder
 
@@ -27,7 +28,10 @@ def summarize_backlog(backlog: list[StepBacklog]) -> dict:
         "must_run": any(step.must_run for step in backlog),
         "reason": "; ".join(f"{step.step}: {step.reason}" for step in backlog),
         "amount": ", ".join(step.amount for step in backlog if step.amount) or "nothing",
-        **{unit: sum(getattr(step, unit) for step in backlog) for unit in ("files", "records", "commits")},
+        **{
+            unit: sum(getattr(step, unit) for step in backlog)
+            for unit in ("files", "records", "commits")
+        },
         "bytes": None if None in weights else sum(weights),
         "oldest": min(oldest).isoformat() if oldest else None,
         "warnings": [warning for step in backlog for warning in step.warnings],
@@ -50,16 +54,32 @@ def probe(pipeline_file: str) -> dict:
         raise
     except Exception as error:
         log.exception("The backlog could not be measured")
-        return {"must_run": True, "reason": f"the backlog could not be measured ({error}), so the run decides",
-                "amount": "an unknown amount", "files": 0, "records": 0, "commits": 0, "bytes": None, "oldest": None, "warnings": []}
+        return {
+            "must_run": True,
+            "reason": f"the backlog could not be measured ({error}), so the run decides",
+            "amount": "an unknown amount",
+            "files": 0,
+            "records": 0,
+            "commits": 0,
+            "bytes": None,
+            "oldest": None,
+            "warnings": [],
+        }
 
 
 def describe_saving(pipeline_name: str) -> str:
     """One sentence on what not starting Spark saved, taken from the last reports."""
-    reports = [r for r in list_reports(Paths.under(None, pipeline_name).reports(), limit=5) if r.core_seconds]
+    reports = [
+        r
+        for r in list_reports(Paths.under(None, pipeline_name).reports(), limit=5)
+        if r.core_seconds
+    ]
     if not reports:
         return "No Spark was started."
-    seconds, cores = (sum(values) / len(reports) for values in zip(*((r.seconds_up, r.core_seconds) for r in reports), strict=True))
+    seconds, cores = (
+        sum(values) / len(reports)
+        for values in zip(*((r.seconds_up, r.core_seconds) for r in reports), strict=True)
+    )
     return f"No Spark was started: that saved about {seconds:.0f} s and {cores:.0f} core-seconds, the mean of the last {len(reports)} run(s)."
 
 
@@ -67,22 +87,40 @@ def describe_rule(rule: RuleResult) -> str:
     """A rule that did not pass, for an error message."""
     if rule.outcome is Outcome.ERROR:
         return f"`{rule.name}` could not be evaluated ({rule.message})"
-    found = f" ({rule.unexpected:,} of {rule.evaluated:,} rows)" if rule.unexpected is not None and rule.evaluated else ""
+    found = (
+        f" ({rule.unexpected:,} of {rule.evaluated:,} rows)"
+        if rule.unexpected is not None and rule.evaluated
+        else ""
+    )
     return f"`{rule.name}` failed{found}"
 
 
 def explain_block(report: RunReport) -> str:
     """Why nothing downstream may run: the rules by name first."""
-    rules = [describe_rule(rule) for rule in report.failed_rules if rule.on_fail == "stop" or rule.outcome is Outcome.ERROR]
-    unbalanced = [f"step {step.name} does not balance: {step.counts.line}" for step in report.steps if not step.counts.balanced]
+    rules = [
+        describe_rule(rule)
+        for rule in report.failed_rules
+        if rule.on_fail == "stop" or rule.outcome is Outcome.ERROR
+    ]
+    unbalanced = [
+        f"step {step.name} does not balance: {step.counts.line}"
+        for step in report.steps
+        if not step.counts.balanced
+    ]
     reasons = rules + unbalanced or [report.error or report.status]
     return f"{report.pipeline} blocks what is downstream: {'; '.join(reasons)}. See the tab `Quality report` of this run."
 
 
 def summarize_report(report: RunReport) -> dict:
     """JSON for XCom: status, balance line, counts, names of the rules that did not pass; never values of rows."""
-    return {"status": report.status, "line": report.counts.line, "counts": report.counts.model_dump(),
-            "failed_rules": [rule.name for rule in report.failed_rules], "seconds_up": report.seconds_up, "core_seconds": report.core_seconds}
+    return {
+        "status": report.status,
+        "line": report.counts.line,
+        "counts": report.counts.model_dump(),
+        "failed_rules": [rule.name for rule in report.failed_rules],
+        "seconds_up": report.seconds_up,
+        "core_seconds": report.core_seconds,
+    }
 
 
 def find_report(pipeline_name: str, run_id: str) -> RunReport:
@@ -91,8 +129,10 @@ def find_report(pipeline_name: str, run_id: str) -> RunReport:
     try:
         return read_report(folder, run_id)
     except FileNotFoundError:
-        raise FileNotFoundError(f"No report of run {run_id} in {folder}: the worker that ran Spark keeps its reports elsewhere. "
-                                "Set SLUICE_ROOT to one place that all workers share.") from None
+        raise FileNotFoundError(
+            f"No report of run {run_id} in {folder}: the worker that ran Spark keeps its reports elsewhere. "
+            "Set SLUICE_ROOT to one place that all workers share."
+        ) from None
 
 
 def probe_backlog(pipeline_file: str, ti) -> bool:
@@ -120,9 +160,18 @@ def judge_report(pipeline_name: str, run_id: str, ti, outlet_events) -> None:
     log.info(report.counts.line)
     if report.blocks:
         raise AirflowFailException(explain_block(report))
-    about = {"pipeline": report.pipeline, "run_id": report.run_id, "kind": report.kind, "window": report.window, "status": report.status}
+    about = {
+        "pipeline": report.pipeline,
+        "run_id": report.run_id,
+        "kind": report.kind,
+        "window": report.window,
+        "status": report.status,
+    }
     for step in report.steps:
-        outlet_events[Asset(name=asset_name(report.pipeline, step.name))].extra = about | {"counts": step.counts.model_dump(), "versions": step.versions}
+        outlet_events[Asset(name=asset_name(report.pipeline, step.name))].extra = about | {
+            "counts": step.counts.model_dump(),
+            "versions": step.versions,
+        }
 
 
 def asset_name(pipeline: str, step: str) -> str:

@@ -20,11 +20,15 @@ class _OnlyBackfilled:
 
     can_be_scheduled = False
 
-    def next_dagrun_info(self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction) -> DagRunInfo | None:
+    def next_dagrun_info(
+        self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
+    ) -> DagRunInfo | None:
         """The next interval of a backfill, which asks with `catchup`; none for the scheduler, whose DAGs have `catchup=False`."""
         if not restriction.catchup:
             return None
-        return super().next_dagrun_info(last_automated_data_interval=last_automated_data_interval, restriction=restriction)
+        return super().next_dagrun_info(
+            last_automated_data_interval=last_automated_data_interval, restriction=restriction
+        )
 
     @property
     def summary(self) -> str:
@@ -47,8 +51,12 @@ def check_cron(schedule: str, where: str) -> str:
     try:
         CronDataIntervalTimetable(schedule, "UTC").validate()
     except Exception as error:  # croniter and its wrapper raise errors of several unrelated kinds
-        raise SpecError(f"schedule: not a cron expression Airflow understands: {error}", where=where, value=schedule,
-                        do="Write '0 6 * * *', @daily, '30 minutes' or null") from error
+        raise SpecError(
+            f"schedule: not a cron expression Airflow understands: {error}",
+            where=where,
+            value=schedule,
+            do="Write '0 6 * * *', @daily, '30 minutes' or null",
+        ) from error
     return schedule
 
 
@@ -58,7 +66,11 @@ def scheduled_timetable(schedule: timedelta | str | None, where: str) -> object:
         return None
     if isinstance(schedule, timedelta):
         return DeltaDataIntervalTimetable(schedule)
-    return schedule if check_cron(schedule, where) in _WITHOUT_INTERVAL else CronDataIntervalTimetable(schedule, "UTC")
+    return (
+        schedule
+        if check_cron(schedule, where) in _WITHOUT_INTERVAL
+        else CronDataIntervalTimetable(schedule, "UTC")
+    )
 
 
 def backfill_timetable(schedule: timedelta | str | None, where: str) -> object:

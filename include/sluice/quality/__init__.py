@@ -4,4 +4,14 @@ from .expectations import check_expectations, import_in_background, validate_tab
 from .names import EXPECTATIONS, rule_name
 from .rules import RowRule, compile_rules, is_table_level, row_result
 
-__all__ = ["EXPECTATIONS", "RowRule", "check_expectations", "compile_rules", "import_in_background", "is_table_level", "row_result", "rule_name", "validate_table"]
+__all__ = [
+    "EXPECTATIONS",
+    "RowRule",
+    "check_expectations",
+    "compile_rules",
+    "import_in_background",
+    "is_table_level",
+    "row_result",
+    "rule_name",
+    "validate_table",
+]

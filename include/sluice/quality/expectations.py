@@ -60,7 +60,9 @@ def check_expectations(rules: list[RuleSpec]) -> None:
             _build(rule, 0)
 
 
-def validate_table(frame: DataFrame, rules: list[RuleSpec], hide: set[str] = frozenset()) -> list[RuleResult]:
+def validate_table(
+    frame: DataFrame, rules: list[RuleSpec], hide: set[str] = frozenset()
+) -> list[RuleResult]:
     """Evaluate table-level rules on a frame, in the order given; a rule that could not be evaluated is an error, never a pass.
 
     Args: hide: columns whose values are neither sampled nor observed. What is cached for it is released again.
@@ -81,7 +83,11 @@ def validate_table(frame: DataFrame, rules: list[RuleSpec], hide: set[str] = fro
                 results[number] = _failure(rule, str(error))
         with _cached(frame):
             found = _validate(frame, expectations, _COUNTS_ONLY)
-            again = {n: expectations[n] for n, result in found.items() if _wants_samples(rules[n], result, hide)}
+            again = {
+                n: expectations[n]
+                for n, result in found.items()
+                if _wants_samples(rules[n], result, hide)
+            }
             found |= _validate(frame, again, _WITH_SAMPLES)
     for number in expectations:
         results[number] = _result(rules[number], found[number], hide)
@@ -107,14 +113,22 @@ def _build(rule: RuleSpec, number: int) -> object:
 
     check_type(rule)
     try:
-        return ExpectationConfiguration(type=rule.type, kwargs=in_utc(rule.kwargs), meta={"rule": number}).to_domain_obj()
+        return ExpectationConfiguration(
+            type=rule.type, kwargs=in_utc(rule.kwargs), meta={"rule": number}
+        ).to_domain_obj()
     except Exception as error:  # noqa: BLE001 - whatever its pydantic raises is an error in the rule
         reason = "; ".join(line.strip() for line in str(error).splitlines()[1:]) or str(error)
-        raise SpecError(f"Great Expectations refuses the kwargs: {reason}", where=f"rule {rule_name(rule)}", value=rule.kwargs,
-                        do=f"Its documentation of {rule.type} names them") from None
+        raise SpecError(
+            f"Great Expectations refuses the kwargs: {reason}",
+            where=f"rule {rule_name(rule)}",
+            value=rule.kwargs,
+            do=f"Its documentation of {rule.type} names them",
+        ) from None
 
 
-def _validate(frame: DataFrame, expectations: dict[int, object], result_format: dict) -> dict[int, object]:
+def _validate(
+    frame: DataFrame, expectations: dict[int, object], result_format: dict
+) -> dict[int, object]:
     """One validation. Number -> its result, or the text of the error that kept all of them from being evaluated."""
     if not expectations:
         return {}
@@ -123,14 +137,28 @@ def _validate(frame: DataFrame, expectations: dict[int, object], result_format: 
 
     try:
         context = gx.get_context(mode="ephemeral")
-        context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
-        source = context.data_sources.add_spark("run", persist=False)  # it would never unpersist; `_cached` does
-        batch = source.add_dataframe_asset("rows").add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
+        context.variables.progress_bars = ProgressBarsConfig(
+            globally=False, metric_calculations=False
+        )
+        source = context.data_sources.add_spark(
+            "run", persist=False
+        )  # it would never unpersist; `_cached` does
+        batch = (
+            source.add_dataframe_asset("rows")
+            .add_batch_definition_whole_dataframe("all")
+            .get_batch({"dataframe": frame})
+        )
         suite = gx.ExpectationSuite(name="rules", expectations=list(expectations.values()))
-        found = {result.expectation_config.meta["rule"]: result for result in batch.validate(suite, result_format=result_format).results}
+        found = {
+            result.expectation_config.meta["rule"]: result
+            for result in batch.validate(suite, result_format=result_format).results
+        }
     except Exception as error:  # noqa: BLE001 - a rule that could not be evaluated is an outcome of its own
         return dict.fromkeys(expectations, _first_line(error))
-    return {number: found.get(number, "Great Expectations returned no result") for number in expectations}
+    return {
+        number: found.get(number, "Great Expectations returned no result")
+        for number in expectations
+    }
 
 
 def _error_of(result: object) -> str | None:
@@ -139,7 +167,9 @@ def _error_of(result: object) -> str | None:
         return result
     info = result.exception_info or {}
     entries = [info] if "raised_exception" in info else list(info.values())
-    raised = [entry for entry in entries if isinstance(entry, dict) and entry.get("raised_exception")]
+    raised = [
+        entry for entry in entries if isinstance(entry, dict) and entry.get("raised_exception")
+    ]
     return _first_line(raised[0].get("exception_message") or "unknown error") if raised else None
 
 
@@ -154,23 +184,52 @@ def _reveals(rule: RuleSpec, hide: set[str]) -> bool:
 
 
 def _wants_samples(rule: RuleSpec, result: object, hide: set[str]) -> bool:
-    return _error_of(result) is None and not result.success and "unexpected_count" in result.result and not _reveals(rule, hide)
+    return (
+        _error_of(result) is None
+        and not result.success
+        and "unexpected_count" in result.result
+        and not _reveals(rule, hide)
+    )
 
 
 def _result(rule: RuleSpec, result: object, hide: set[str]) -> RuleResult:
     """What one expectation found, without values that must not be shown."""
     hidden, error = _reveals(rule, hide), _error_of(result)
     if error is not None:
-        return _failure(rule, f"Great Expectations could not evaluate it ({_HIDDEN})" if hidden else error)
+        return _failure(
+            rule, f"Great Expectations could not evaluate it ({_HIDDEN})" if hidden else error
+        )
     detail = result.result
     counted = "unexpected_count" in detail and "element_count" in detail
     evaluated = detail["element_count"] - (detail.get("missing_count") or 0) if counted else None
     unexpected = (detail["unexpected_count"] or 0) if counted else None
-    observed = str(detail["observed_value"])[:300] if detail.get("observed_value") is not None else f"{unexpected} of {evaluated} unexpected" if counted else None
+    observed = (
+        str(detail["observed_value"])[:300]
+        if detail.get("observed_value") is not None
+        else f"{unexpected} of {evaluated} unexpected"
+        if counted
+        else None
+    )
     samples = [str(value)[:80] for value in detail.get("partial_unexpected_list") or []]
-    return RuleResult(name=rule_name(rule), type=rule.type, level="table", on_fail=rule.on_fail, outcome=Outcome.PASSED if result.success else Outcome.FAILED,
-                      evaluated=evaluated, unexpected=unexpected, observed=_HIDDEN if hidden and not counted else observed, samples=[] if hidden else samples)
+    return RuleResult(
+        name=rule_name(rule),
+        type=rule.type,
+        level="table",
+        on_fail=rule.on_fail,
+        outcome=Outcome.PASSED if result.success else Outcome.FAILED,
+        evaluated=evaluated,
+        unexpected=unexpected,
+        observed=_HIDDEN if hidden and not counted else observed,
+        samples=[] if hidden else samples,
+    )
 
 
 def _failure(rule: RuleSpec, message: str) -> RuleResult:
-    return RuleResult(name=rule_name(rule), type=rule.type, level="table", on_fail=rule.on_fail, outcome=Outcome.ERROR, message=message)
+    return RuleResult(
+        name=rule_name(rule),
+        type=rule.type,
+        level="table",
+        on_fail=rule.on_fail,
+        outcome=Outcome.ERROR,
+        message=message,
+    )

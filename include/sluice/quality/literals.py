@@ -35,13 +35,21 @@ class Arguments:
     @property
     def described(self) -> str:
         """`column 'amount' (double)`."""
-        return " and ".join(f"column {name!r} ({type_.simpleString()})" for name, type_ in zip(self.names, self.types, strict=True))
+        return " and ".join(
+            f"column {name!r} ({type_.simpleString()})"
+            for name, type_ in zip(self.names, self.types, strict=True)
+        )
 
 
 def family(type_: T.DataType) -> str:
     """The kind of values that may be compared with each other: number, moment, text, boolean, binary; '' for nested and other types."""
-    kinds = {"number": T.NumericType, "moment": (T.DateType, T.TimestampType, T.TimestampNTZType), "text": T.StringType,
-             "boolean": T.BooleanType, "binary": T.BinaryType}
+    kinds = {
+        "number": T.NumericType,
+        "moment": (T.DateType, T.TimestampType, T.TimestampNTZType),
+        "text": T.StringType,
+        "boolean": T.BooleanType,
+        "binary": T.BinaryType,
+    }
     return next((kind for kind, classes in kinds.items() if isinstance(type_, classes)), "")
 
 
@@ -74,8 +82,17 @@ def read_bound(args: Arguments, name: str) -> float | date | datetime | None:
             value = parse_moment(value)
     if value is not None and isinstance(value, (int, float)):
         return float(value)
-    if value is None and args.kwargs.get(name) is not None or value is not None and not isinstance(value, date):
-        raise args.refuse(f"{name} is neither a number, a date nor a timestamp", args.kwargs[name], "Write 10, '2026-01-31' or '2026-01-31 10:00:00'")
+    if (
+        value is None
+        and args.kwargs.get(name) is not None
+        or value is not None
+        and not isinstance(value, date)
+    ):
+        raise args.refuse(
+            f"{name} is neither a number, a date nor a timestamp",
+            args.kwargs[name],
+            "Write 10, '2026-01-31' or '2026-01-31 10:00:00'",
+        )
     return in_utc(value)
 
 
@@ -85,17 +102,29 @@ def read_bounds(args: Arguments, read=read_bound) -> tuple:
     if low is None and high is None:
         raise args.refuse("min_value and max_value are both missing", do="Write at least one")
     if None not in (low, high):
-        if isinstance(low, float) != isinstance(high, float) or isinstance(low, datetime) != isinstance(high, datetime):
-            raise args.refuse("min_value and max_value are of different kinds", f"{low}, {high}", "Write two numbers, two dates or two timestamps")
+        if isinstance(low, float) != isinstance(high, float) or isinstance(
+            low, datetime
+        ) != isinstance(high, datetime):
+            raise args.refuse(
+                "min_value and max_value are of different kinds",
+                f"{low}, {high}",
+                "Write two numbers, two dates or two timestamps",
+            )
         if low > high:
-            raise args.refuse("min_value is greater than max_value", f"{low:g} > {high:g}" if isinstance(low, float) else f"{low} > {high}", "Swap them")
+            raise args.refuse(
+                "min_value is greater than max_value",
+                f"{low:g} > {high:g}" if isinstance(low, float) else f"{low} > {high}",
+                "Swap them",
+            )
     return low, high
 
 
 def read_integer(args: Arguments, name: str) -> float | None:
     """A length. Raises SpecError unless it is a whole number."""
     value = args.kwargs.get(name)
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value)):
+    if value is None or (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value)
+    ):
         return None if value is None else float(value)
     raise args.refuse(f"{name} is not a whole number", value, "Write a number of characters")
 
@@ -116,16 +145,28 @@ def read_set(args: Arguments) -> list:
     kind = family(args.types[0])
     for value in values:
         if value is None:
-            raise args.refuse("value_set holds null, and with it Spark calls no value unexpected", do="Remove it; NULLs are skipped anyway")
+            raise args.refuse(
+                "value_set holds null, and with it Spark calls no value unexpected",
+                do="Remove it; NULLs are skipped anyway",
+            )
         if kind and _kind_of(value, kind) != kind:
-            raise args.refuse(f"{args.described} cannot hold this value of value_set", value, f"Write {_EXAMPLES[kind]}")
+            raise args.refuse(
+                f"{args.described} cannot hold this value of value_set",
+                value,
+                f"Write {_EXAMPLES[kind]}",
+            )
     if not kind:
         raise HandToGX(f"{args.described} is nested or of a rare type")
     return [in_utc(value) for value in values]
 
 
-_EXAMPLES = {"number": "numbers, without quotes", "text": "texts, in quotes ('1', 'yes')", "boolean": "true or false",
-             "moment": "dates ('2026-01-31') or timestamps ('2026-01-31 10:00:00')", "binary": "another rule; binary values cannot be listed"}
+_EXAMPLES = {
+    "number": "numbers, without quotes",
+    "text": "texts, in quotes ('1', 'yes')",
+    "boolean": "true or false",
+    "moment": "dates ('2026-01-31') or timestamps ('2026-01-31 10:00:00')",
+    "binary": "another rule; binary values cannot be listed",
+}
 
 
 def _kind_of(value: object, wanted: str) -> str:
@@ -133,7 +174,9 @@ def _kind_of(value: object, wanted: str) -> str:
         return "boolean"
     if isinstance(value, (int, float)):
         return "number"
-    if isinstance(value, date) or (wanted == "moment" and isinstance(value, str) and parse_moment(value)):
+    if isinstance(value, date) or (
+        wanted == "moment" and isinstance(value, str) and parse_moment(value)
+    ):
         return "moment"
     return "text" if isinstance(value, str) else ""
 
@@ -146,5 +189,9 @@ def check_regex(args: Arguments, regex: object) -> str:
         SparkSession.active().sparkContext._jvm.java.util.regex.Pattern.compile(regex)
     except IllegalArgumentException as error:
         reason = str(error).splitlines()[0]
-        raise args.refuse(f"not a regular expression that Java (and so Spark) can read: {reason}", regex, "Mend it") from None
+        raise args.refuse(
+            f"not a regular expression that Java (and so Spark) can read: {reason}",
+            regex,
+            "Mend it",
+        ) from None
     return regex

@@ -43,7 +43,9 @@ EXPECTATIONS = frozenset(NOT_ON_SPARK) | frozenset(
 )
 """The types that Great Expectations 1.24 registers; a test holds the list to its registry."""
 
-_PREFIX = re.compile(r"^expect_(column_pair_values_|column_values_|column_|compound_columns_|multicolumn_|select_column_values_)?(to_)?")
+_PREFIX = re.compile(
+    r"^expect_(column_pair_values_|column_values_|column_|compound_columns_|multicolumn_|select_column_values_)?(to_)?"
+)
 
 
 def rule_name(rule: RuleSpec) -> str:
@@ -51,7 +53,11 @@ def rule_name(rule: RuleSpec) -> str:
     if rule.name:
         return rule.name
     columns = rule_columns(rule)
-    return ",".join(columns) + "." + _PREFIX.sub("", rule.type) if columns else rule.type.removeprefix("expect_")
+    return (
+        ",".join(columns) + "." + _PREFIX.sub("", rule.type)
+        if columns
+        else rule.type.removeprefix("expect_")
+    )
 
 
 def check_type(rule: RuleSpec) -> None:
@@ -59,16 +65,34 @@ def check_type(rule: RuleSpec) -> None:
     where = f"rule {rule_name(rule)}"
     if rule.type not in EXPECTATIONS:
         near = difflib.get_close_matches(rule.type, EXPECTATIONS, n=3, cutoff=0.5)
-        raise SpecError("Great Expectations has no such expectation", where=where, value=rule.type,
-                        do=f"Did you mean {' or '.join(near)}?" if near else "Its gallery lists what there is")
+        raise SpecError(
+            "Great Expectations has no such expectation",
+            where=where,
+            value=rule.type,
+            do=f"Did you mean {' or '.join(near)}?" if near else "Its gallery lists what there is",
+        )
     if rule.type in NOT_ON_SPARK:
-        raise SpecError("Great Expectations cannot evaluate this on Spark", where=where, value=rule.type, do=f"Instead, {NOT_ON_SPARK[rule.type]}")
+        raise SpecError(
+            "Great Expectations cannot evaluate this on Spark",
+            where=where,
+            value=rule.type,
+            do=f"Instead, {NOT_ON_SPARK[rule.type]}",
+        )
 
 
 def check_names(rules: list[RuleSpec]) -> None:
     """Raise SpecError when two rules share a name, or one takes a name the quarantine table uses itself."""
     for name, times in Counter(rule_name(rule) for rule in rules).items():
         if times > 1:
-            raise SpecError(f"{times} rules are named {name!r}", where="rules", do="Give each its own `name:`; reports and quarantined rows tell them apart by it")
+            raise SpecError(
+                f"{times} rules are named {name!r}",
+                where="rules",
+                do="Give each its own `name:`; reports and quarantined rows tell them apart by it",
+            )
         if name in RESERVED_NAMES:
-            raise SpecError("this name is a reason the quarantine table uses itself", where="rules", value=name, do="Give the rule another `name:`")
+            raise SpecError(
+                "this name is a reason the quarantine table uses itself",
+                where="rules",
+                value=name,
+                do="Give the rule another `name:`",
+            )

@@ -12,7 +12,16 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from . import strptime
-from .literals import Arguments, HandToGX, check_regex, family, read_bounds, read_flag, read_integer, read_set
+from .literals import (
+    Arguments,
+    HandToGX,
+    check_regex,
+    family,
+    read_bounds,
+    read_flag,
+    read_integer,
+    read_set,
+)
 
 
 def _null(args: Arguments) -> Column:
@@ -37,8 +46,10 @@ def _between(args: Arguments) -> Column:
     bound = low if low is not None else high
     kind = "number" if isinstance(bound, float) else "moment"
     if family(args.types[0]) != kind:
-        raise args.refuse(f"{args.described} cannot be compared with {bound!s}, a {'number' if kind == 'number' else 'date or timestamp'}",
-                          do="Great Expectations compares numbers with numbers and times with times; give the column that type in the schema or a transform")
+        raise args.refuse(
+            f"{args.described} cannot be compared with {bound!s}, a {'number' if kind == 'number' else 'date or timestamp'}",
+            do="Great Expectations compares numbers with numbers and times with times; give the column that type in the schema or a transform",
+        )
     return _within(args, args.columns[0], low, high)
 
 
@@ -55,7 +66,10 @@ def _as_text(args: Arguments) -> Column:
     if not family(args.types[0]):
         raise HandToGX(f"{args.described} is not text")
     if isinstance(args.types[0], T.BinaryType):
-        raise args.refuse(f"{args.described} is not text", do="Decode it in a transform, or declare the column as string")
+        raise args.refuse(
+            f"{args.described} is not text",
+            do="Decode it in a transform, or declare the column as string",
+        )
     return args.columns[0]
 
 
@@ -80,7 +94,11 @@ def _not_match_list(args: Arguments) -> Column:
 def _regex_list(args: Arguments) -> list[str]:
     patterns = args.kwargs["regex_list"]
     if not isinstance(patterns, list) or not patterns:
-        raise args.refuse("regex_list is not a list of regular expressions", patterns, "Write regex_list: ['^A', '^B']")
+        raise args.refuse(
+            "regex_list is not a list of regular expressions",
+            patterns,
+            "Write regex_list: ['^A', '^B']",
+        )
     return [check_regex(args, pattern) for pattern in patterns]
 
 
@@ -98,12 +116,19 @@ def _length_equal(args: Arguments) -> Column:
 def _strftime(args: Arguments) -> Column:
     text = args.kwargs["strftime_format"]
     if not isinstance(args.types[0], T.StringType):
-        raise args.refuse(f"{args.described} is not text, so it has no format", do="Remove the rule: the schema has read the value as this type already")
+        raise args.refuse(
+            f"{args.described} is not text, so it has no format",
+            do="Remove the rule: the schema has read the value as this type already",
+        )
     try:
         strptime.check_format(text)
         return strptime.parses(args.columns[0], text)
     except (ValueError, TypeError) as error:
-        raise args.refuse(f"not a format that Python can write and read: {error}", text, "Write one such as '%Y-%m-%d %H:%M:%S'") from None
+        raise args.refuse(
+            f"not a format that Python can write and read: {error}",
+            text,
+            "Write one such as '%Y-%m-%d %H:%M:%S'",
+        ) from None
     except strptime.NotTranslatable as error:
         raise HandToGX(f"{error} is read by Python only") from None
 
@@ -112,11 +137,19 @@ def has_declared_type(args: Arguments) -> bool:
     """Whether the column's type is one of those the rule names; names of other engines beside Spark's are passed over."""
     names = args.kwargs["type_list"] if "type_list" in args.kwargs else [args.kwargs["type_"]]
     if not isinstance(names, list):
-        raise args.refuse("type_list is not a list", names, "Write type_list: [StringType, IntegerType]")
+        raise args.refuse(
+            "type_list is not a list", names, "Write type_list: [StringType, IntegerType]"
+        )
     classes = [getattr(T, str(name), None) for name in names]
-    known = tuple(class_ for class_ in classes if isinstance(class_, type) and issubclass(class_, T.DataType))
+    known = tuple(
+        class_ for class_ in classes if isinstance(class_, type) and issubclass(class_, T.DataType)
+    )
     if not known:
-        raise args.refuse("no type that Spark knows", names, "Write Spark's class names: StringType, IntegerType, LongType, DoubleType, TimestampType, ...")
+        raise args.refuse(
+            "no type that Spark knows",
+            names,
+            "Write Spark's class names: StringType, IntegerType, LongType, DoubleType, TimestampType, ...",
+        )
     return isinstance(args.types[0], known)
 
 
@@ -129,13 +162,20 @@ def _check_comparable(args: Arguments) -> None:
     if not first and not second and args.types[0] == args.types[1]:
         raise HandToGX(f"{args.described} are nested or of rare types")
     if not first or first != second:
-        raise args.refuse(f"{args.described} cannot be compared", do="Give both columns types that can: two numbers, two times or two texts")
+        raise args.refuse(
+            f"{args.described} cannot be compared",
+            do="Give both columns types that can: two numbers, two times or two texts",
+        )
 
 
 def _greater(args: Arguments) -> Column:
     _check_comparable(args)
     first, second = args.columns
-    return (first >= second) | first.eqNullSafe(second) if read_flag(args, "or_equal") else first > second
+    return (
+        (first >= second) | first.eqNullSafe(second)
+        if read_flag(args, "or_equal")
+        else first > second
+    )
 
 
 def _equal(args: Arguments) -> Column:
@@ -166,17 +206,27 @@ ROW_TYPES: dict[str, RowType] = {
     "expect_column_values_to_not_be_in_set": RowType(_not_in_set, ("value_set",)),
     "expect_column_values_to_match_regex": RowType(_match, ("regex",)),
     "expect_column_values_to_not_match_regex": RowType(lambda args: ~_match(args), ("regex",)),
-    "expect_column_values_to_match_regex_list": RowType(_match_list, ("regex_list",), ("match_on",)),
+    "expect_column_values_to_match_regex_list": RowType(
+        _match_list, ("regex_list",), ("match_on",)
+    ),
     "expect_column_values_to_not_match_regex_list": RowType(_not_match_list, ("regex_list",)),
     "expect_column_value_lengths_to_be_between": RowType(_length_between, optional=_BOUNDS),
     "expect_column_value_lengths_to_equal": RowType(_length_equal, ("value",)),
     "expect_column_values_to_match_strftime_format": RowType(_strftime, ("strftime_format",)),
     "expect_column_values_to_be_of_type": RowType(_of_types, ("type_",), looks_at_null=True),
-    "expect_column_values_to_be_in_type_list": RowType(_of_types, ("type_list",), looks_at_null=True),
-    "expect_column_pair_values_a_to_be_greater_than_b": RowType(_greater, optional=("or_equal", "ignore_row_if"), columns=_PAIR),
-    "expect_column_pair_values_to_be_equal": RowType(_equal, optional=("ignore_row_if",), columns=_PAIR),
+    "expect_column_values_to_be_in_type_list": RowType(
+        _of_types, ("type_list",), looks_at_null=True
+    ),
+    "expect_column_pair_values_a_to_be_greater_than_b": RowType(
+        _greater, optional=("or_equal", "ignore_row_if"), columns=_PAIR
+    ),
+    "expect_column_pair_values_to_be_equal": RowType(
+        _equal, optional=("ignore_row_if",), columns=_PAIR
+    ),
 }
 """The row-level expectation types: only these can quarantine."""
 
-DECIDED_BY_TYPE = frozenset({"expect_column_values_to_be_of_type", "expect_column_values_to_be_in_type_list"})
+DECIDED_BY_TYPE = frozenset(
+    {"expect_column_values_to_be_of_type", "expect_column_values_to_be_in_type_list"}
+)
 """The column's type answers for every row, so Great Expectations applies neither `mostly` nor counts."""

@@ -16,7 +16,13 @@ from .row_rules import DECIDED_BY_TYPE, ROW_TYPES, RowType, has_declared_type
 
 _ANNOTATIONS = frozenset({"meta", "notes", "description", "severity"})
 _CONDITION = frozenset({"row_condition", "condition_parser"})
-_SHAPE_TYPES = frozenset({"expect_column_to_exist", "expect_table_columns_to_match_ordered_list", "expect_table_columns_to_match_set"})
+_SHAPE_TYPES = frozenset(
+    {
+        "expect_column_to_exist",
+        "expect_table_columns_to_match_ordered_list",
+        "expect_table_columns_to_match_set",
+    }
+)
 """Expectations about which columns there are: naming a missing one is their point."""
 
 
@@ -32,7 +38,9 @@ class RowRule:
     """The verdict where the schema alone decides it, whatever the rows."""
 
 
-def compile_rules(rules: list[RuleSpec], fields: dict[str, DataType]) -> tuple[list[RowRule], list[RuleSpec]]:
+def compile_rules(
+    rules: list[RuleSpec], fields: dict[str, DataType]
+) -> tuple[list[RowRule], list[RuleSpec]]:
     """Split rules into row-level ones, compiled for frames with these fields, and table-level ones for Great Expectations.
 
     Needs an active Spark session. Raises SpecError for an unknown type, a missing column, kwargs that cannot work, and for
@@ -71,7 +79,13 @@ def _compile(spec: RuleSpec, fields: dict[str, DataType]) -> RowRule:
     if condition is not None:
         evaluated = evaluated & condition
     # A condition that is NULL counts as expected, as it does in Great Expectations' own sum over Spark.
-    rule = RowRule(rule_name(spec), spec, evaluated, evaluated & F.coalesce(~expected, F.lit(False)), _constant_verdict(args, spec))
+    rule = RowRule(
+        rule_name(spec),
+        spec,
+        evaluated,
+        evaluated & F.coalesce(~expected, F.lit(False)),
+        _constant_verdict(args, spec),
+    )
     if condition is not None:
         _check_analysis(rule, args, fields)
     return rule
@@ -83,25 +97,49 @@ def _check_kwargs(spec: RuleSpec, row_type: RowType) -> None:
     known = needed | {"mostly", *row_type.optional} | _CONDITION | _ANNOTATIONS
     unknown, missing = sorted(set(spec.kwargs) - known), sorted(needed - set(spec.kwargs))
     if unknown:
-        raise SpecError(f"{spec.type} has no kwarg {', '.join(unknown)}", where=where, do=f"It takes {', '.join(sorted(known - _ANNOTATIONS - _CONDITION))}")
+        raise SpecError(
+            f"{spec.type} has no kwarg {', '.join(unknown)}",
+            where=where,
+            do=f"It takes {', '.join(sorted(known - _ANNOTATIONS - _CONDITION))}",
+        )
     if missing:
-        raise SpecError(f"{spec.type} needs {', '.join(missing)}", where=where, do="Write it under `kwargs:`")
+        raise SpecError(
+            f"{spec.type} needs {', '.join(missing)}", where=where, do="Write it under `kwargs:`"
+        )
     if any(isinstance(value, dict) and "$PARAMETER" in value for value in spec.kwargs.values()):
-        raise SpecError("suite parameters have no meaning here", where=where, value=spec.kwargs, do="Write the value itself, or ${NAME} for an environment variable")
+        raise SpecError(
+            "suite parameters have no meaning here",
+            where=where,
+            value=spec.kwargs,
+            do="Write the value itself, or ${NAME} for an environment variable",
+        )
     mostly = spec.kwargs.get("mostly", 1)
     if isinstance(mostly, bool) or not isinstance(mostly, (int, float)) or not 0 <= mostly <= 1:
-        raise SpecError("mostly is not a share between 0 and 1", where=where, value=mostly, do="Write 0.95 for 95 %")
+        raise SpecError(
+            "mostly is not a share between 0 and 1",
+            where=where,
+            value=mostly,
+            do="Write 0.95 for 95 %",
+        )
 
 
 def _read_arguments(spec: RuleSpec, row_type: RowType, fields: dict[str, DataType]) -> Arguments:
     names = [spec.kwargs[key] for key in row_type.columns]
     found = [_find_column(name, fields, f"rule {rule_name(spec)}") for name in names]
-    return Arguments([column for column, _ in found], names, [type_ for _, type_ in found], spec.kwargs, f"rule {rule_name(spec)}")
+    return Arguments(
+        [column for column, _ in found],
+        names,
+        [type_ for _, type_ in found],
+        spec.kwargs,
+        f"rule {rule_name(spec)}",
+    )
 
 
 def _find_column(name: object, fields: dict[str, DataType], where: str) -> tuple[Column, DataType]:
     if name not in fields:
-        raise SpecError("no such column", where=where, value=name, do=f"There are: {', '.join(fields)}")
+        raise SpecError(
+            "no such column", where=where, value=name, do=f"There are: {', '.join(fields)}"
+        )
     return F.col("`" + name.replace("`", "``") + "`"), fields[name]
 
 
@@ -110,7 +148,10 @@ def _check_columns(spec: RuleSpec, fields: dict[str, DataType]) -> None:
     if spec.type in _SHAPE_TYPES:
         return
     listed = spec.kwargs.get("column_list") or []
-    for name in [*(spec.kwargs[key] for key in ("column", "column_A", "column_B") if key in spec.kwargs), *listed]:
+    for name in [
+        *(spec.kwargs[key] for key in ("column", "column_A", "column_B") if key in spec.kwargs),
+        *listed,
+    ]:
         _find_column(name, fields, f"rule {rule_name(spec)}")
 
 
@@ -121,7 +162,11 @@ def _evaluated(args: Arguments, row_type: RowType) -> Column:
     if len(args.columns) == 1:
         return args.columns[0].isNotNull()
     first, second = (column.isNull() for column in args.columns)
-    ignored = {"both_values_are_missing": first & second, "either_value_is_missing": first | second, "neither": F.lit(False)}
+    ignored = {
+        "both_values_are_missing": first & second,
+        "either_value_is_missing": first | second,
+        "neither": F.lit(False),
+    }
     policy = args.kwargs.get("ignore_row_if") or "both_values_are_missing"
     if policy not in ignored:
         raise args.refuse("unknown ignore_row_if", policy, f"Write one of {', '.join(ignored)}")
@@ -138,17 +183,28 @@ def _row_condition(args: Arguments) -> Column | None:
     try:
         return F.coalesce(F.expr(text), F.lit(False))
     except ParseException as error:
-        raise args.refuse(f"row_condition is not Spark SQL: {error.getMessage().splitlines()[0]}", text, "Write a condition such as: country = 'DE'") from None
+        raise args.refuse(
+            f"row_condition is not Spark SQL: {error.getMessage().splitlines()[0]}",
+            text,
+            "Write a condition such as: country = 'DE'",
+        ) from None
 
 
 def _check_analysis(rule: RowRule, args: Arguments, fields: dict[str, DataType]) -> None:
     """Raise SpecError when Spark cannot resolve a rule over these fields; analysis only, no job runs."""
-    frame = SparkSession.active().range(0).select(*(F.lit(None).cast(type_).alias(name) for name, type_ in fields.items()))
+    frame = (
+        SparkSession.active()
+        .range(0)
+        .select(*(F.lit(None).cast(type_).alias(name) for name, type_ in fields.items()))
+    )
     try:
         frame.select(rule.evaluated.alias("evaluated"), rule.unexpected.alias("unexpected"))
     except AnalysisException as error:
-        raise args.refuse(f"row_condition does not fit the columns: {error.getMessage().splitlines()[0]}", args.kwargs["row_condition"],
-                          f"There are: {', '.join(fields)}") from None
+        raise args.refuse(
+            f"row_condition does not fit the columns: {error.getMessage().splitlines()[0]}",
+            args.kwargs["row_condition"],
+            f"There are: {', '.join(fields)}",
+        ) from None
 
 
 def _constant_verdict(args: Arguments, spec: RuleSpec) -> bool | None:
@@ -157,14 +213,28 @@ def _constant_verdict(args: Arguments, spec: RuleSpec) -> bool | None:
 
 def _not_row_level(spec: RuleSpec, reason: str) -> SpecError:
     known = ", ".join(sorted(name.removeprefix("expect_") for name in ROW_TYPES))
-    return SpecError(f"only row-level rules can quarantine, and {reason}", where=f"rule {rule_name(spec)}", value=spec.type,
-                     do=f"Write on_fail: warn or stop, or use a row-level type (expect_...): {known}")
+    return SpecError(
+        f"only row-level rules can quarantine, and {reason}",
+        where=f"rule {rule_name(spec)}",
+        value=spec.type,
+        do=f"Write on_fail: warn or stop, or use a row-level type (expect_...): {known}",
+    )
 
 
 def row_result(rule: RowRule, evaluated: int, unexpected: int, samples: list[str]) -> RuleResult:
     """What a rule found, from its counts over a run; `mostly` is the least share of evaluated rows that must be as expected."""
     passed = rule.verdict
     if passed is None:
-        passed = evaluated == 0 or (evaluated - unexpected) / evaluated >= rule.spec.kwargs.get("mostly", 1)
-    return RuleResult(name=rule.name, type=rule.spec.type, level="row", on_fail=rule.spec.on_fail, outcome=Outcome.PASSED if passed else Outcome.FAILED,
-                      evaluated=evaluated, unexpected=unexpected, samples=samples)
+        passed = evaluated == 0 or (evaluated - unexpected) / evaluated >= rule.spec.kwargs.get(
+            "mostly", 1
+        )
+    return RuleResult(
+        name=rule.name,
+        type=rule.spec.type,
+        level="row",
+        on_fail=rule.spec.on_fail,
+        outcome=Outcome.PASSED if passed else Outcome.FAILED,
+        evaluated=evaluated,
+        unexpected=unexpected,
+        samples=samples,
+    )

@@ -28,8 +28,15 @@ _DIRECTIVES = {
 """The groups of CPython's `_strptime`, one capture each; its `\\d` is any Unicode decimal digit."""
 
 _USUAL = {
-    "Y": "(?!0000)[0-9]{4}", "y": "[0-9]{2}", "m": "(?:0[1-9]|1[0-2])", "d": "(?:0[1-9]|1[0-9]|2[0-8])", "H": "(?:[01][0-9]|2[0-3])", "M": "[0-5][0-9]",
-    "S": "[0-5][0-9]", "f": "[0-9]{1,6}+", "z": "(?:[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]|(?-i:Z))",
+    "Y": "(?!0000)[0-9]{4}",
+    "y": "[0-9]{2}",
+    "m": "(?:0[1-9]|1[0-2])",
+    "d": "(?:0[1-9]|1[0-9]|2[0-8])",
+    "H": "(?:[01][0-9]|2[0-3])",
+    "M": "[0-5][0-9]",
+    "S": "[0-5][0-9]",
+    "f": "[0-9]{1,6}+",
+    "z": "(?:[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]|(?-i:Z))",
 }
 """What nearly every value looks like, and surely parses: full width, ASCII, a day that every month has."""
 
@@ -88,21 +95,35 @@ def parses(column: Column, text: str) -> Column:
 
     parts = [number_of(directive) for directive in directives if directive in "YymdSz"]
     # One struct in an array: the lambda reads each part by name, so that no part is extracted twice.
-    exists = F.exists(F.array(F.struct(*parts)), lambda found: _is_moment(found, directives)) if parts else F.lit(True)
-    return F.coalesce(F.when(column.rlike(usual), True).otherwise(column.rlike(pattern) & exists), F.lit(False))
+    exists = (
+        F.exists(F.array(F.struct(*parts)), lambda found: _is_moment(found, directives))
+        if parts
+        else F.lit(True)
+    )
+    return F.coalesce(
+        F.when(column.rlike(usual), True).otherwise(column.rlike(pattern) & exists), F.lit(False)
+    )
 
 
 def _is_moment(found: Column, directives: list[str]) -> Column:
     """Whether parts that match the pattern make a moment that exists."""
     valid = F.lit(True)
     if "S" in directives:
-        valid = valid & (found["S"] <= 59)  # the pattern lets leap seconds in, datetime then refuses them
+        valid = valid & (
+            found["S"] <= 59
+        )  # the pattern lets leap seconds in, datetime then refuses them
     if "z" in directives:
         valid = valid & (F.coalesce(found["z"], F.lit(0)) <= 23)  # `Z` has no hours
     if "Y" in directives:
         valid = valid & (found["Y"] >= 1)
     if {"m", "d"} <= set(directives):
-        year = found["Y"] if "Y" in directives else found["y"] + 2000 if "y" in directives else F.lit(1900)
+        year = (
+            found["Y"]
+            if "Y" in directives
+            else found["y"] + 2000
+            if "y" in directives
+            else F.lit(1900)
+        )
         valid = valid & (found["d"] <= _days(year, found["m"]))
     return valid
 
@@ -110,4 +131,8 @@ def _is_moment(found: Column, directives: list[str]) -> Column:
 def _days(year: Column, month: Column) -> Column:
     """How many days a month has; a two-digit year may be read as 20xx, because 19xx has the same leap years but for 1900, which `%y` never means."""
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    return F.when(month.isin(4, 6, 9, 11), 30).when(month == 2, F.when(leap, 29).otherwise(28)).otherwise(31)
+    return (
+        F.when(month.isin(4, 6, 9, 11), 30)
+        .when(month == 2, F.when(leap, 29).otherwise(28))
+        .otherwise(31)
+    )

@@ -1,11 +1,35 @@
 """The story of a run: its model, where it is kept, how it looks."""
 
 from .lateness import BOUNDS, add_histograms
-from .model import COMMITS, BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport, merge_ranges
+from .model import (
+    COMMITS,
+    BatchReport,
+    Counts,
+    Outcome,
+    RuleResult,
+    RunReport,
+    StepReport,
+    merge_ranges,
+)
 from .render import render_html, render_text
 from .store import latest_report, list_reports, read_report, report_path, write_report
 
 __all__ = [
-    "BOUNDS", "COMMITS", "BatchReport", "Counts", "Outcome", "RuleResult", "RunReport", "StepReport", "add_histograms", "latest_report", "list_reports", "merge_ranges", "read_report", "render_html",
-    "render_text", "report_path", "write_report",
+    "BOUNDS",
+    "COMMITS",
+    "BatchReport",
+    "Counts",
+    "Outcome",
+    "RuleResult",
+    "RunReport",
+    "StepReport",
+    "add_histograms",
+    "latest_report",
+    "list_reports",
+    "merge_ranges",
+    "read_report",
+    "render_html",
+    "render_text",
+    "report_path",
+    "write_report",
 ]

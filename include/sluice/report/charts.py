@@ -46,25 +46,50 @@ def draw_flow(counts: Counts) -> Flow | None:
     if not counts.read or not total:
         return None
     # A single row among millions still gets a visible thread.
-    thick = {fate: max(_FLOW_HEIGHT * getattr(counts, fate) / total, 2.0) if getattr(counts, fate) else 0.0 for fate in FATES}
+    thick = {
+        fate: max(_FLOW_HEIGHT * getattr(counts, fate) / total, 2.0)
+        if getattr(counts, fate)
+        else 0.0
+        for fate in FATES
+    }
     slots = {fate: max(thick[fate] + 12, _SLOT_HEIGHT) for fate in FATES}
     height, bar = sum(slots.values()), sum(thick.values())
     left, slot_top, ribbons = (height - bar) / 2, 0.0, []
     for fate in FATES:
         top, rows = slot_top + (slots[fate] - thick[fate]) / 2, getattr(counts, fate)
-        ribbons.append(Ribbon(fate, rows, format_percent(rows, total), slots[fate], top, thick[fate], _band(left, top, thick[fate], thick[fate])))
+        ribbons.append(
+            Ribbon(
+                fate,
+                rows,
+                format_percent(rows, total),
+                slots[fate],
+                top,
+                thick[fate],
+                _band(left, top, thick[fate], thick[fate]),
+            )
+        )
         left, slot_top = left + thick[fate], slot_top + slots[fate]
     top = (height - bar) / 2
     if counts.parsed == counts.entered:
         return Flow(height, top, bar, ribbons)
     before = min(max(bar * counts.read / total, 2.0), height)
-    return Flow(height, top, bar, ribbons, _band((height - before) / 2, top, before, bar), (height - before) / 2, before)
+    return Flow(
+        height,
+        top,
+        bar,
+        ribbons,
+        _band((height - before) / 2, top, before, bar),
+        (height - before) / 2,
+        before,
+    )
 
 
 def _band(left: float, right: float, left_height: float, right_height: float) -> str:
     """A ribbon from x=0 to x=100: level at both ends."""
-    return (f"M0,{left:.2f}C50,{left:.2f} 50,{right:.2f} 100,{right:.2f}V{right + right_height:.2f}"
-            f"C50,{right + right_height:.2f} 50,{left + left_height:.2f} 0,{left + left_height:.2f}Z")
+    return (
+        f"M0,{left:.2f}C50,{left:.2f} 50,{right:.2f} 100,{right:.2f}V{right + right_height:.2f}"
+        f"C50,{right + right_height:.2f} 50,{left + left_height:.2f} 0,{left + left_height:.2f}Z"
+    )
 
 
 @dataclass(frozen=True)
@@ -102,11 +127,14 @@ def draw_batches(batches: list[BatchReport]) -> BatchChart | None:
     if len(batches) < 2:
         return None
     per_bar = -(-len(batches) // _MAX_BARS)
-    groups = [batches[i:i + per_bar] for i in range(0, len(batches), per_bar)]
+    groups = [batches[i : i + per_bar] for i in range(0, len(batches), per_bar)]
     sums = [sum((batch.counts for batch in group), Counts()) for group in groups]
     top = max(max(sum(getattr(counts, fate) for fate in FATES) for counts in sums), 1)
     step = 100 / len(groups)
-    bars = [_draw_bar(group, counts, top, i * step + step * 0.11, step * 0.78) for i, (group, counts) in enumerate(zip(groups, sums, strict=True))]
+    bars = [
+        _draw_bar(group, counts, top, i * step + step * 0.11, step * 0.78)
+        for i, (group, counts) in enumerate(zip(groups, sums, strict=True))
+    ]
     return BatchChart(bars, top, _PLOT_HEIGHT, per_bar)
 
 
@@ -121,7 +149,9 @@ def _draw_bar(group: list[BatchReport], counts: Counts, top: int, x: float, widt
     first, last = group[0].batch_id, group[-1].batch_id
     label = str(first) if first == last else f"{first}-{last}"
     told = ", ".join(f"{format_count(getattr(counts, fate))} {fate}" for fate in FATES)
-    return Bar(x, width, segments, label, f"batch {label}: {format_count(counts.read)} read, {told}")
+    return Bar(
+        x, width, segments, label, f"batch {label}: {format_count(counts.read)} read, {told}"
+    )
 
 
 @dataclass(frozen=True)
@@ -151,11 +181,18 @@ def draw_timeline(step: StepReport) -> Timeline | None:
     if spread is None:
         return None
     before, after = from_millis(step.watermark_before_ms), from_millis(step.watermark_after_ms)
-    start, end = min(t for t in (*spread, before, after) if t), max(t for t in (*spread, before, after) if t)
+    start, end = (
+        min(t for t in (*spread, before, after) if t),
+        max(t for t in (*spread, before, after) if t),
+    )
     length = (end - start).total_seconds() or 1.0
 
     def place(moment: datetime | None) -> float | None:
-        return None if moment is None else min(max(100 * (to_utc(moment) - start).total_seconds() / length, 0.0), 100.0)
+        return (
+            None
+            if moment is None
+            else min(max(100 * (to_utc(moment) - start).total_seconds() / length, 0.0), 100.0)
+        )
 
     dated = [batch for batch in step.batches if batch.event_time_min and batch.event_time_max]
     if len(dated) > _MAX_LANES:
@@ -167,4 +204,9 @@ def draw_timeline(step: StepReport) -> Timeline | None:
 
 def _draw_lane(batch: BatchReport, place) -> Lane:
     x = place(batch.event_time_min)
-    return Lane(f"batch {batch.batch_id}", x, place(batch.event_time_max) - x, place(from_millis(batch.watermark_ms)))
+    return Lane(
+        f"batch {batch.batch_id}",
+        x,
+        place(batch.event_time_max) - x,
+        place(from_millis(batch.watermark_ms)),
+    )

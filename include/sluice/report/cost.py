@@ -21,5 +21,10 @@ def measure_cost() -> tuple[float, float]:
             times = process.cpu_times()
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system + getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+        total += (
+            times.user
+            + times.system
+            + getattr(times, "children_user", 0.0)
+            + getattr(times, "children_system", 0.0)
+        )
     return round(time.time() - root.create_time(), 2), round(total, 2)

@@ -18,17 +18,33 @@ def render_html(report: RunReport) -> str:
     """The report as a page that needs nothing but a browser."""
     verdict = summary.judge(report)
     rules = [rule for step in report.steps for rule in step.rules]
-    return _environment().get_template("report.html.j2").render(
-        report=report, verdict=verdict, version=__version__, next_step=summary.next_step(report),
-        total=describe_counts(report.counts), steps=[describe_step(step) for step in report.steps],
-        passed=sum(rule.outcome is Outcome.PASSED for rule in rules), rules=rules,
-        inputs=[summary.describe_input(step) for step in report.steps])
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            verdict=verdict,
+            version=__version__,
+            next_step=summary.next_step(report),
+            total=describe_counts(report.counts),
+            steps=[describe_step(step) for step in report.steps],
+            passed=sum(rule.outcome is Outcome.PASSED for rule in rules),
+            rules=rules,
+            inputs=[summary.describe_input(step) for step in report.steps],
+        )
+    )
 
 
 def describe_counts(counts: Counts) -> dict:
     """A balance in the pieces the template puts together."""
-    return {"counts": counts, "flow": charts.draw_flow(counts), "notes": summary.balance_notes(counts), "fates": [(f, getattr(counts, f)) for f in summary.FATES],
-            "entered": counts.malformed + counts.entered, "changed": counts.parsed != counts.entered}
+    return {
+        "counts": counts,
+        "flow": charts.draw_flow(counts),
+        "notes": summary.balance_notes(counts),
+        "fates": [(f, getattr(counts, f)) for f in summary.FATES],
+        "entered": counts.malformed + counts.entered,
+        "changed": counts.parsed != counts.entered,
+    }
 
 
 def describe_step(step: StepReport) -> dict:
@@ -36,12 +52,21 @@ def describe_step(step: StepReport) -> dict:
     bars = lateness.label_bars(step.lateness) if sum(step.lateness[1:]) else []
     longest = max(step.timings.values(), default=0.0) or 1.0
     return {
-        "step": step, "balance": describe_counts(step.counts), "rules": summary.sort_rules(step.rules), "chart": charts.draw_batches(step.batches),
-        "batches": step.batches[:_MAX_BATCH_ROWS], "hidden_batches": max(len(step.batches) - _MAX_BATCH_ROWS, 0),
-        "timeline": charts.draw_timeline(step), "spread": summary.event_range(step.batches), "tables": summary.list_tables(step),
+        "step": step,
+        "balance": describe_counts(step.counts),
+        "rules": summary.sort_rules(step.rules),
+        "chart": charts.draw_batches(step.batches),
+        "batches": step.batches[:_MAX_BATCH_ROWS],
+        "hidden_batches": max(len(step.batches) - _MAX_BATCH_ROWS, 0),
+        "timeline": charts.draw_timeline(step),
+        "spread": summary.event_range(step.batches),
+        "tables": summary.list_tables(step),
         "passed": sum(rule.outcome is Outcome.PASSED for rule in step.rules),
-        "notes": summary.step_notes(step), "lateness": [(label, rows, 100 * rows / sum(step.lateness)) for label, rows in bars],
-        "phases": [(phase, seconds, 100 * seconds / longest) for phase, seconds in step.timings.items()],
+        "notes": summary.step_notes(step),
+        "lateness": [(label, rows, 100 * rows / sum(step.lateness)) for label, rows in bars],
+        "phases": [
+            (phase, seconds, 100 * seconds / longest) for phase, seconds in step.timings.items()
+        ],
     }
 
 
@@ -50,11 +75,24 @@ def _environment() -> "Environment":
     """Templates read as package resources, so that the page also renders from a wheel on a cluster."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    environment = Environment(loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")),
-                              autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=FunctionLoader(
+            lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {
-        "count": units.format_count, "size": units.format_bytes, "seconds": units.format_seconds, "time": units.format_time,
-        "watermark": units.format_watermark, "printable": units.printable, "quote": units.quote_value, "input": summary.describe_input,
+        "count": units.format_count,
+        "size": units.format_bytes,
+        "seconds": units.format_seconds,
+        "time": units.format_time,
+        "watermark": units.format_watermark,
+        "printable": units.printable,
+        "quote": units.quote_value,
+        "input": summary.describe_input,
     }
     environment.globals |= {"percent": units.format_percent}
     return environment

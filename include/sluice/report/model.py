@@ -31,7 +31,9 @@ class Counts(_Record):
     """Rows behind the watermark that went through the MERGE like all others; told apart for information, each also has its fate."""
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in Counts.model_fields})
+        return Counts(
+            **{name: getattr(self, name) + getattr(other, name) for name in Counts.model_fields}
+        )
 
     @property
     def balanced(self) -> bool:
@@ -50,17 +52,26 @@ class Counts(_Record):
     def check(self, where: str) -> None:
         """Raise UnbalancedReport when a row has no fate, or two."""
         if not self.balanced:
-            raise UnbalancedReport("the fates of the rows do not add up to the rows read", where=where, value=self.model_dump(),
-                                   do="Keep the landing files and the checkpoint, and report this as a defect")
+            raise UnbalancedReport(
+                "the fates of the rows do not add up to the rows read",
+                where=where,
+                value=self.model_dump(),
+                do="Keep the landing files and the checkpoint, and report this as a defect",
+            )
 
 
 COMMITS = "commits of "
 """How the place of a table begins in `ranges`."""
 
 
-def merge_ranges(first: dict[str, tuple[int, int]], second: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+def merge_ranges(
+    first: dict[str, tuple[int, int]], second: dict[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
     """Ranges from the first to the last of both, by place."""
-    both = {place: (min(first[place][0], second[place][0]), max(first[place][1], second[place][1])) for place in first.keys() & second.keys()}
+    both = {
+        place: (min(first[place][0], second[place][0]), max(first[place][1], second[place][1]))
+        for place in first.keys() & second.keys()
+    }
     return {**first, **second, **both}
 
 
@@ -184,13 +195,21 @@ class RunReport(_Record):
     @property
     def failed_rules(self) -> list[RuleResult]:
         """Rules that did not pass, could-not-evaluate included."""
-        return [rule for step in self.steps for rule in step.rules if rule.outcome is not Outcome.PASSED]
+        return [
+            rule for step in self.steps for rule in step.rules if rule.outcome is not Outcome.PASSED
+        ]
 
     @property
     def blocks(self) -> bool:
         """True when nothing downstream may run: a failed run, an unbalanced one, a `stop` rule that did not pass, or any rule that could not be evaluated."""
-        stopped = any(rule.on_fail == "stop" or rule.outcome is Outcome.ERROR for rule in self.failed_rules)
-        return stopped or self.status in ("failed", "stopped by a rule") or not all(step.counts.balanced for step in self.steps)
+        stopped = any(
+            rule.on_fail == "stop" or rule.outcome is Outcome.ERROR for rule in self.failed_rules
+        )
+        return (
+            stopped
+            or self.status in ("failed", "stopped by a rule")
+            or not all(step.counts.balanced for step in self.steps)
+        )
 
     def check(self) -> None:
         """Raise UnbalancedReport when a batch, a step or the sum of batches does not add up."""

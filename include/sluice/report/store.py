@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import TerminalError
-from ..spec import clean_run_id, is_remote, open_path, replace_file
+from ..spec import clean_run_id
+from ..storage import is_remote, open_path, replace_file
 from .model import RunReport
 from .render import render_html
 
@@ -42,10 +43,16 @@ def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
     try:
         report = RunReport.model_validate_json(path.read_bytes())
     except ValueError as error:
-        raise TerminalError(f"not a run report: {_first_line(error)}", where=str(path), do="Delete it, or read it with the version that wrote it") from error
+        raise TerminalError(
+            f"not a run report: {_first_line(error)}",
+            where=str(path),
+            do="Delete it, or read it with the version that wrote it",
+        ) from error
     # Two ids can share a file name (`a:b` and `a_b`); the clean name itself is as good an id, it is what a URL or a file listing gives.
     if run_id not in (report.run_id, clean_run_id(report.run_id)):
-        raise FileNotFoundError(f"no report of run {run_id!r}: {path} holds the report of {report.run_id!r}")
+        raise FileNotFoundError(
+            f"no report of run {run_id!r}: {path} holds the report of {report.run_id!r}"
+        )
     return report
 
 
@@ -59,7 +66,9 @@ def list_reports(folder: str | os.PathLike, limit: int | None = None) -> list[Ru
         try:
             reports.append(RunReport.model_validate_json(path.read_bytes()))
         except (ValueError, OSError) as error:
-            _log.warning("%s is not a readable run report and was skipped: %s", path, _first_line(error))
+            _log.warning(
+                "%s is not a readable run report and was skipped: %s", path, _first_line(error)
+            )
     reports.sort(key=_started, reverse=True)
     return reports[:limit]
 
@@ -87,17 +96,29 @@ def _newest_files(folder: str | os.PathLike) -> Iterator[Path]:
 
 def _list_folder(home: Path) -> list[tuple[float, str]]:
     with os.scandir(home) as entries:
-        return [(entry.stat().st_mtime, entry.name) for entry in entries if entry.name.endswith(".json") and entry.is_file()]
+        return [
+            (entry.stat().st_mtime, entry.name)
+            for entry in entries
+            if entry.name.endswith(".json") and entry.is_file()
+        ]
 
 
 def _list_bucket(home: Path) -> list[tuple[float, str]]:
     home.fs.invalidate_cache()  # fsspec remembers listings for the life of the process, and a UI's process lives long
     found = []
     for entry in home.fs.ls(home.path, detail=True):
-        written = entry.get("LastModified") or entry.get("last_modified") or entry.get("mtime") or entry.get("created") or 0.0
+        written = (
+            entry.get("LastModified")
+            or entry.get("last_modified")
+            or entry.get("mtime")
+            or entry.get("created")
+            or 0.0
+        )
         name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
         if name.endswith(".json") and entry.get("type") == "file":
-            found.append((written.timestamp() if isinstance(written, datetime) else float(written), name))
+            found.append(
+                (written.timestamp() if isinstance(written, datetime) else float(written), name)
+            )
     return found
 
 

@@ -39,13 +39,26 @@ class Verdict:
 def judge(report: RunReport) -> Verdict:
     """The verdict over a run; an unbalanced report is bad whatever its status says."""
     if not all(step.counts.balanced for step in report.steps):
-        return Verdict("bad", "The rows do not add up: a row has no fate, or two. Keep the landing files and the checkpoint, and report a defect.")
+        return Verdict(
+            "bad",
+            "The rows do not add up: a row has no fate, or two. Keep the landing files and the checkpoint, and report a defect.",
+        )
     if report.status != "done":
         tones: dict[str, Tone] = {"nothing new": "idle", "out of time": "warn"}
         tone = tones.get(report.status, "bad")
         sentence = _STATUS_SENTENCES[report.status]
-        return Verdict("bad", f"{sentence} {_describe_rules(report)}") if report.blocks and tone != "bad" else Verdict(tone, sentence)
-    tone = "bad" if report.blocks else "warn" if report.failed_rules or _needs_attention(report) else "good"
+        return (
+            Verdict("bad", f"{sentence} {_describe_rules(report)}")
+            if report.blocks and tone != "bad"
+            else Verdict(tone, sentence)
+        )
+    tone = (
+        "bad"
+        if report.blocks
+        else "warn"
+        if report.failed_rules or _needs_attention(report)
+        else "good"
+    )
     return Verdict(tone, f"Every row is accounted for. {_describe_rules(report)}")
 
 
@@ -62,7 +75,15 @@ def _describe_rules(report: RunReport) -> str:
     if not failed and not unknown:
         return "The one rule passed." if len(rules) == 1 else f"All {len(rules)} rules passed."
     parts = [f"{failed} of {len(rules)} rules failed"] if failed else []
-    parts += [f"{unknown} could not be evaluated" if failed else f"{unknown} of {len(rules)} rules could not be evaluated"] if unknown else []
+    parts += (
+        [
+            f"{unknown} could not be evaluated"
+            if failed
+            else f"{unknown} of {len(rules)} rules could not be evaluated"
+        ]
+        if unknown
+        else []
+    )
     return f"{' and '.join(parts)}{'; downstream is held back' if report.blocks else ''}."
 
 
@@ -78,8 +99,20 @@ def missing_rows(counts: Counts) -> int:
 
 def _describe_gap(counts: Counts) -> str:
     unread, unfated = counts.read - counts.malformed - counts.parsed, missing_rows(counts)
-    parts = [f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"] if unread else []
-    parts += [f"{format_count(abs(unfated))} rows {'without a fate' if unfated > 0 else 'with more than one fate'}"] if unfated else []
+    parts = (
+        [
+            f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"
+        ]
+        if unread
+        else []
+    )
+    parts += (
+        [
+            f"{format_count(abs(unfated))} rows {'without a fate' if unfated > 0 else 'with more than one fate'}"
+        ]
+        if unfated
+        else []
+    )
     return ", ".join(parts)
 
 
@@ -89,9 +122,13 @@ def balance_notes(counts: Counts) -> list[str]:
     if not counts.balanced:
         notes.append(f"DOES NOT BALANCE: {_describe_gap(counts)}.")
     if counts.malformed:
-        notes.append(f"{format_count(counts.malformed)} malformed: no parser could read them; their text is kept in quarantine, copies count as duplicates.")
+        notes.append(
+            f"{format_count(counts.malformed)} malformed: no parser could read them; their text is kept in quarantine, copies count as duplicates."
+        )
     if counts.late_merged:
-        notes.append(f"{format_count(counts.late_merged)} came behind the watermark and went through the same MERGE; each has its fate above.")
+        notes.append(
+            f"{format_count(counts.late_merged)} came behind the watermark and went through the same MERGE; each has its fate above."
+        )
     return notes
 
 
@@ -107,28 +144,54 @@ def describe_input(step: StepReport) -> str:
 
 def step_notes(step: StepReport) -> list[str]:
     """The sentences about further sinks, copies and lateness: what went where, keys whose copies differ, how long a horizon the rows would have needed."""
-    notes = [f"{format_count(rows)} rows were delivered to {printable(place)}." for place, rows in step.delivered.items()]
+    notes = [
+        f"{format_count(rows)} rows were delivered to {printable(place)}."
+        for place, rows in step.delivered.items()
+    ]
     if step.conflicts:
-        shown = f" (for instance {', '.join(printable(sample) for sample in step.conflict_samples)})" if step.conflict_samples else ""
-        kept = f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks before them" if step.counts.replaced else ""
-        notes.append(f"{format_count(step.conflicts)} keys came with differing content{shown}: `order_by` names the winner, without it the first written stays{kept}.")
+        shown = (
+            f" (for instance {', '.join(printable(sample) for sample in step.conflict_samples)})"
+            if step.conflict_samples
+            else ""
+        )
+        kept = (
+            f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks before them"
+            if step.counts.replaced
+            else ""
+        )
+        notes.append(
+            f"{format_count(step.conflicts)} keys came with differing content{shown}: `order_by` names the winner, without it the first written stays{kept}."
+        )
     if step.overtaken:
-        notes.append(f"{format_count(step.overtaken)} keys: a row that ranks first by `order_by` came after the one in the table, which stays because the step "
-                     "promises `first_arrives_first`; without that promise the table would hold the winner.")
+        notes.append(
+            f"{format_count(step.overtaken)} keys: a row that ranks first by `order_by` came after the one in the table, which stays because the step "
+            "promises `first_arrives_first`; without that promise the table would hold the winner."
+        )
     behind = sum(step.lateness[1:])
     if behind:
         enough = suggest_within(step.lateness)
-        advice = f"`within: {enough}` would have covered 99.9 % of all rows" if enough else "no `within` up to a year would have covered 99.9 % of all rows"
-        notes.append(f"{format_count(behind)} rows came behind the newest one of earlier batches; {advice}.")
+        advice = (
+            f"`within: {enough}` would have covered 99.9 % of all rows"
+            if enough
+            else "no `within` up to a year would have covered 99.9 % of all rows"
+        )
+        notes.append(
+            f"{format_count(behind)} rows came behind the newest one of earlier batches; {advice}."
+        )
     if step.counts.late_merged and step.within:
-        notes.append(f"{format_count(step.counts.late_merged)} rows were older than the newest by more than `within: {step.within}`: "
-                     "a copy of theirs with a time farther away than that was not looked for.")
+        notes.append(
+            f"{format_count(step.counts.late_merged)} rows were older than the newest by more than `within: {step.within}`: "
+            "a copy of theirs with a time farther away than that was not looked for."
+        )
     return notes
 
 
 def sort_rules(rules: list[RuleResult]) -> list[RuleResult]:
     """Failed first, then could-not-evaluate, then passed; within each `stop` before `quarantine` before `warn`."""
-    return sorted(rules, key=lambda rule: (_OUTCOME_ORDER[rule.outcome], _ON_FAIL_ORDER[rule.on_fail], rule.name))
+    return sorted(
+        rules,
+        key=lambda rule: (_OUTCOME_ORDER[rule.outcome], _ON_FAIL_ORDER[rule.on_fail], rule.name),
+    )
 
 
 def event_range(batches: list[BatchReport]) -> tuple[datetime, datetime] | None:

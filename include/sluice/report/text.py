@@ -5,8 +5,27 @@ from collections.abc import Iterator
 
 from .lateness import label_bars
 from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .summary import FATES, balance_notes, describe_input, event_range, judge, list_tables, next_step, sort_rules, step_notes
-from .units import format_count, format_percent, format_seconds, format_time, format_watermark, from_millis, printable, quote_value
+from .summary import (
+    FATES,
+    balance_notes,
+    describe_input,
+    event_range,
+    judge,
+    list_tables,
+    next_step,
+    sort_rules,
+    step_notes,
+)
+from .units import (
+    format_count,
+    format_percent,
+    format_seconds,
+    format_time,
+    format_watermark,
+    from_millis,
+    printable,
+    quote_value,
+)
 
 _WIDTH = 100
 _BAR = 32
@@ -34,7 +53,12 @@ def _render_head(report: RunReport) -> Iterator[str]:
     if report.error:
         yield ""
         for number, line in enumerate(report.error.splitlines()):
-            yield from textwrap.wrap(printable(line), _WIDTH, initial_indent="  " if number else "Error: ", subsequent_indent="  ")
+            yield from textwrap.wrap(
+                printable(line),
+                _WIDTH,
+                initial_indent="  " if number else "Error: ",
+                subsequent_indent="  ",
+            )
     if report.error or report.exit_code in (4, 5, 6):
         yield from textwrap.wrap(f"Next: {next_step(report)}", _WIDTH, subsequent_indent="  ")
 
@@ -96,14 +120,29 @@ def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
         yield f"  {_OUTCOMES[rule.outcome]:<14}{rule.on_fail:<12}{_cut(name, room):<{room}}  {found}"
         for label, text in (("", rule.message), ("observed ", rule.observed or "")):
             if text:
-                yield from textwrap.wrap(label + printable(text), _WIDTH, initial_indent=" " * 16, subsequent_indent=" " * 16, max_lines=3)
+                yield from textwrap.wrap(
+                    label + printable(text),
+                    _WIDTH,
+                    initial_indent=" " * 16,
+                    subsequent_indent=" " * 16,
+                    max_lines=3,
+                )
         if rule.samples:
-            yield _cut(" " * 16 + "samples " + ", ".join(quote_value(sample, 24) for sample in rule.samples[:5]), _WIDTH)
+            yield _cut(
+                " " * 16
+                + "samples "
+                + ", ".join(quote_value(sample, 24) for sample in rule.samples[:5]),
+                _WIDTH,
+            )
 
 
 def _render_batches(batches: list[BatchReport]) -> Iterator[str]:
-    yield f"{'batch':>8}{'read':>12}" + "".join(f"{fate:>13}" for fate in FATES) + f"{'files':>8}{'seconds':>10}"
-    shown = batches if len(batches) <= _MAX_BATCHES else batches[:_MAX_BATCHES - 1]
+    yield (
+        f"{'batch':>8}{'read':>12}"
+        + "".join(f"{fate:>13}" for fate in FATES)
+        + f"{'files':>8}{'seconds':>10}"
+    )
+    shown = batches if len(batches) <= _MAX_BATCHES else batches[: _MAX_BATCHES - 1]
     for batch in shown:
         fates = "".join(f"{format_count(getattr(batch.counts, fate)):>13}" for fate in FATES)
         mark = "  replayed" if batch.replayed else ""
@@ -113,16 +152,25 @@ def _render_batches(batches: list[BatchReport]) -> Iterator[str]:
 
 
 def _render_time(step: StepReport) -> Iterator[str]:
-    before, after = format_watermark(step.watermark_before_ms), format_watermark(step.watermark_after_ms)
+    before, after = (
+        format_watermark(step.watermark_before_ms),
+        format_watermark(step.watermark_after_ms),
+    )
     if from_millis(step.watermark_before_ms) or from_millis(step.watermark_after_ms):
         yield f"Watermark   {before} -> {after}"
     spread = event_range(step.batches)
     if spread:
         yield f"Event time  {format_time(spread[0])} .. {format_time(spread[1])}"
-    committed = " -> ".join("none" if number is None else str(number) for number in (step.offsets_before, step.offsets_after))
+    committed = " -> ".join(
+        "none" if number is None else str(number)
+        for number in (step.offsets_before, step.offsets_after)
+    )
     yield f"Read        {describe_input(step)}; newest committed batch {committed}"
     if step.timings:
-        phases = ", ".join(f"{printable(phase)} {format_seconds(seconds)}" for phase, seconds in step.timings.items())
+        phases = ", ".join(
+            f"{printable(phase)} {format_seconds(seconds)}"
+            for phase, seconds in step.timings.items()
+        )
         yield from textwrap.wrap(f"Phases      {phases}", _WIDTH, subsequent_indent=" " * 12)
 
 
@@ -136,7 +184,9 @@ def _render_lateness(histogram: list[int]) -> Iterator[str]:
 def _render_cost(report: RunReport) -> Iterator[str]:
     yield f"Cost        {format_seconds(report.seconds_up)} up, {report.core_seconds:,.1f} core-seconds"
     if report.spark:
-        settings = ", ".join(f"{printable(name)} {printable(value)}" for name, value in report.spark.items())
+        settings = ", ".join(
+            f"{printable(name)} {printable(value)}" for name, value in report.spark.items()
+        )
         yield from textwrap.wrap(f"Spark       {settings}", _WIDTH, subsequent_indent=" " * 12)
 
 

@@ -76,7 +76,12 @@ def format_watermark(millis: int | None) -> str:
 
 def printable(text: str) -> str:
     """Text without power: control, escape and direction-changing characters shown as `\\x1b`, so they neither move a cursor nor reorder a page."""
-    return "".join(_visible(char) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") else char for char in text)
+    return "".join(
+        _visible(char)
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        else char
+        for char in text
+    )
 
 
 def _visible(char: str) -> str:

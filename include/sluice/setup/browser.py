@@ -28,7 +28,14 @@ def install_commands() -> list[list[str]]:
     """What to try, in order: Debian's package where we may install it, then Playwright's download."""
     playwright = [[sys.executable, "-m", "playwright", "install", "chromium"]]
     if shutil.which("apt-get") and os.geteuid() == 0:
-        return [["sh", "-c", "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium"], *playwright]
+        return [
+            [
+                "sh",
+                "-c",
+                "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium",
+            ],
+            *playwright,
+        ]
     return playwright
 
 
@@ -39,7 +46,10 @@ def main() -> int:
             break
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
-            print(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()[-500:]}", file=sys.stderr)
+            print(
+                f"{' '.join(command)}: {(done.stderr or done.stdout).strip()[-500:]}",
+                file=sys.stderr,
+            )
     browser = find_browser()
     print(f"browser: {browser}" if browser else _HELP, file=sys.stdout if browser else sys.stderr)
     return 0 if browser else 1

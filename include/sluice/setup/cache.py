@@ -19,7 +19,9 @@ def spark_jars_folder() -> Path:
     """The folder of the jars inside the installed pyspark, found without importing it. Raises PreflightError when pyspark is not installed."""
     spec = util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise PreflightError("pyspark is not installed", where="Python environment", do="Run `make install`")
+        raise PreflightError(
+            "pyspark is not installed", where="Python environment", do="Run `make install`"
+        )
     return Path(spec.origin).parent / "jars"
 
 
@@ -30,5 +32,15 @@ def class_archive_path(*sets: str) -> Path:
     """
     from .jars import locked_jars
 
-    key = [java_version(), metadata.version("pyspark"), str(spark_jars_folder()), str(cache_folder()), [jar.sha256 for jar in locked_jars(*(sets or ("core",)))]]
-    return cache_folder() / "archives" / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]}.jsa"
+    key = [
+        java_version(),
+        metadata.version("pyspark"),
+        str(spark_jars_folder()),
+        str(cache_folder()),
+        [jar.sha256 for jar in locked_jars(*(sets or ("core",)))],
+    ]
+    return (
+        cache_folder()
+        / "archives"
+        / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]}.jsa"
+    )

@@ -32,22 +32,48 @@ def download(coordinates: list[str], folder: Path) -> None:
     `$SLUICE_IVY_SETTINGS` names an Ivy settings file of the user's own, for mirrors. Raises PreflightError with Ivy's own reason.
     """
     module, settings = folder / "ivy.xml", folder / "ivysettings.xml"
-    module.write_text(_MODULE.format("".join(_DEPENDENCY.format(*c.split(":")) for c in coordinates)), encoding="utf-8")
+    module.write_text(
+        _MODULE.format("".join(_DEPENDENCY.format(*c.split(":")) for c in coordinates)),
+        encoding="utf-8",
+    )
     settings.write_text(_SETTINGS.format(cache=folder / "cache"), encoding="utf-8")
     chosen = os.environ.get("SLUICE_IVY_SETTINGS") or str(settings)
-    command = [str(find_java()), "-cp", f"{spark_jars_folder()}/*", "org.apache.ivy.Main", "-settings", chosen, "-ivy", str(module),
-               "-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
+    command = [
+        str(find_java()),
+        "-cp",
+        f"{spark_jars_folder()}/*",
+        "org.apache.ivy.Main",
+        "-settings",
+        chosen,
+        "-ivy",
+        str(module),
+        "-retrieve",
+        f"{folder}/[artifact]-[revision].[ext]",
+    ]
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_TIMEOUT)
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=_TIMEOUT
+        )
     except subprocess.TimeoutExpired:
-        raise PreflightError(f"the download took longer than {_TIMEOUT // 60} minutes", where=", ".join(coordinates), do="Run the same command again") from None
+        raise PreflightError(
+            f"the download took longer than {_TIMEOUT // 60} minutes",
+            where=", ".join(coordinates),
+            do="Run the same command again",
+        ) from None
     if done.returncode:
-        raise PreflightError(f"Ivy could not download the jars: {_reason(done.stdout + done.stderr)}", where=", ".join(coordinates),
-                             do="Check the network, or name a mirror in an Ivy settings file: export SLUICE_IVY_SETTINGS=<file>")
+        raise PreflightError(
+            f"Ivy could not download the jars: {_reason(done.stdout + done.stderr)}",
+            where=", ".join(coordinates),
+            do="Check the network, or name a mirror in an Ivy settings file: export SLUICE_IVY_SETTINGS=<file>",
+        )
 
 
 def _reason(output: str) -> str:
     """The lines of Ivy's output that say what went wrong."""
     words = ("not found", "exception", "error", "refused", "unknown host", "timed out", "failed")
-    lines = [line.strip(" :\t") for line in output.splitlines() if any(word in line.lower() for word in words)]
+    lines = [
+        line.strip(" :\t")
+        for line in output.splitlines()
+        if any(word in line.lower() for word in words)
+    ]
     return "; ".join(dict.fromkeys(lines))[:600] or output.strip()[-300:]

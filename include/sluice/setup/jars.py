@@ -34,7 +34,10 @@ class Jar:
 
 @cache
 def _read_lock() -> dict[str, tuple[Jar, ...]]:
-    return {name: tuple(Jar(name, j["jar"], j["size"], j["sha256"]) for j in jars) for name, jars in json.loads(LOCK.read_text(encoding="utf-8")).items()}
+    return {
+        name: tuple(Jar(name, j["jar"], j["size"], j["sha256"]) for j in jars)
+        for name, jars in json.loads(LOCK.read_text(encoding="utf-8")).items()
+    }
 
 
 def jar_sets() -> tuple[str, ...]:
@@ -47,7 +50,12 @@ def locked_jars(*sets: str) -> list[Jar]:
     lock = _read_lock()
     for name in sets:
         if name not in lock:
-            raise PreflightError("no such set of jars", where=LOCK.name, value=name, do=f"There are: {', '.join(lock)}")
+            raise PreflightError(
+                "no such set of jars",
+                where=LOCK.name,
+                value=name,
+                do=f"There are: {', '.join(lock)}",
+            )
     return [jar for name in dict.fromkeys(sets) for jar in lock[name]]
 
 
@@ -57,7 +65,11 @@ def jar_paths(*sets: str) -> list[Path]:
     for jar in locked_jars(*sets):
         path = jars_folder() / jar.name
         if not path.is_file():
-            raise PreflightError(f"the jar {jar.name} was not fetched yet", where=str(path), do=f"Run `sluice jars fetch {jar.set}`")
+            raise PreflightError(
+                f"the jar {jar.name} was not fetched yet",
+                where=str(path),
+                do=f"Run `sluice jars fetch {jar.set}`",
+            )
         if path.stat().st_size != jar.size:
             raise _refuse(path, jar, f"{path.stat().st_size} bytes", f"{jar.size} bytes")
         paths.append(path)
@@ -69,7 +81,9 @@ def jars_folder() -> Path:
     return cache_folder() / "jars"
 
 
-def fetch_jars(*sets: str, on_jar: Callable[[Jar, str], None] = lambda jar, what: None) -> list[Path]:
+def fetch_jars(
+    *sets: str, on_jar: Callable[[Jar, str], None] = lambda jar, what: None
+) -> list[Path]:
     """Fetch what is missing of some sets, check every byte, and return the paths; without network when all is there.
 
     on_jar(jar, "kept" | "fetched") is called for each. Raises PreflightError when a file is not what the lock says.
@@ -101,5 +115,9 @@ def _check(path: Path, jar: Jar) -> None:
 
 
 def _refuse(path: Path, jar: Jar, found: str, expected: str) -> PreflightError:
-    return PreflightError(f"{path.name} is not the file that {LOCK.name} names: expected {expected}", where=str(path), value=found,
-                          do=f"Delete it and run `sluice jars fetch {jar.set}`; if that repeats, ask who serves you that file")
+    return PreflightError(
+        f"{path.name} is not the file that {LOCK.name} names: expected {expected}",
+        where=str(path),
+        value=found,
+        do=f"Delete it and run `sluice jars fetch {jar.set}`; if that repeats, ask who serves you that file",
+    )

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from ..errors import SluiceError
+from ..spark.settings import spark_settings
 from ..spec import RunRequest, load_pipeline
-from ..streaming.settings import spark_settings
 from .cache import class_archive_path
 
 _DUMP_SECONDS = 180
@@ -60,31 +60,53 @@ def build_archive() -> Path | None:
 def _run_twice(folder: Path, archive: Path) -> None:
     """Run the small pipeline over two landings in one JVM, which writes the archive as it ends."""
     from ..runner import run_pipeline
-    from ..streaming.jvm import end_jvm
+    from ..spark.jvm import end_jvm
 
     landing = folder / "landing"
     landing.mkdir()
-    (folder / "warm.sql").write_text("SELECT id, at, amount, size(tags) AS tag_count FROM source WHERE amount IS NOT NULL")
+    (folder / "warm.sql").write_text(
+        "SELECT id, at, amount, size(tags) AS tag_count FROM source WHERE amount IS NOT NULL"
+    )
     file = folder / "warm.yaml"
     file.write_text(_PIPELINE.format(landing=landing, spark="{}"))
     settings = spark_settings(load_pipeline(file), 0, root=str(folder / "root"))
     options = f"{settings['spark.driver.extraJavaOptions']} -XX:ArchiveClassesAtExit={archive}"
-    file.write_text(_PIPELINE.format(landing=landing, spark=json.dumps({"spark.driver.extraJavaOptions": options})))
+    file.write_text(
+        _PIPELINE.format(
+            landing=landing, spark=json.dumps({"spark.driver.extraJavaOptions": options})
+        )
+    )
     try:
         for day in (1, 2):
             _land(landing, day)
             report = run_pipeline(RunRequest(pipeline=str(file), root=str(folder / "root")))
             if report.error:
-                raise SluiceError(f"the warm-up run failed: {report.error}", where="class archive", do="`sluice validate --spark` shows whether Spark works here")
+                raise SluiceError(
+                    f"the warm-up run failed: {report.error}",
+                    where="class archive",
+                    do="`sluice validate --spark` shows whether Spark works here",
+                )
     finally:
         end_jvm(_DUMP_SECONDS)
 
 
 def _land(landing: Path, day: int) -> None:
-    rows = [{"id": f"o{day}-{n % 40}", "at": f"2026-01-0{day}T00:00:{n % 60:02}Z", "amount": n - 2.0, "tags": ["a"]} for n in range(50)]
+    rows = [
+        {
+            "id": f"o{day}-{n % 40}",
+            "at": f"2026-01-0{day}T00:00:{n % 60:02}Z",
+            "amount": n - 2.0,
+            "tags": ["a"],
+        }
+        for n in range(50)
+    ]
     lines = [json.dumps(row) for row in rows] + ["{not json"]
     (landing / f"{day}.jsonl").write_text("\n".join(lines) + "\n")
-    (landing / f"{day}.csv").write_text("id,at,amount\n" + "".join(f"{row['id']},{row['at']},{row['amount']}\n" for row in rows) + ",x\n")
+    (landing / f"{day}.csv").write_text(
+        "id,at,amount\n"
+        + "".join(f"{row['id']},{row['at']},{row['amount']}\n" for row in rows)
+        + ",x\n"
+    )
 
 
 def main() -> int:
@@ -94,7 +116,11 @@ def main() -> int:
     except SluiceError as error:
         print(error, file=sys.stderr)
         return int(error.exit_code)
-    print(f"class archive: {built} ({built.stat().st_size / 1e6:.0f} MB)" if built else "class archive: this JVM made none; runs work, and start slower")
+    print(
+        f"class archive: {built} ({built.stat().st_size / 1e6:.0f} MB)"
+        if built
+        else "class archive: this JVM made none; runs work, and start slower"
+    )
     return 0
 
 

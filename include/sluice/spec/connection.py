@@ -30,22 +30,43 @@ def read_connection(connection: str) -> Connection:
     variable = connection_variable(connection)
     text = os.environ.get(variable)
     if not text:
-        raise SpecError("no such connection", where=f"connection {connection}", value=f"{variable} is not set",
-                        do="Create it in Airflow (its tasks hand it on), or export the variable as Airflow writes it: JSON or a URI")
+        raise SpecError(
+            "no such connection",
+            where=f"connection {connection}",
+            value=f"{variable} is not set",
+            do="Create it in Airflow (its tasks hand it on), or export the variable as Airflow writes it: JSON or a URI",
+        )
     try:
         return _read_json(json.loads(text)) if text.lstrip().startswith("{") else _read_uri(text)
     except (ValueError, TypeError, AttributeError):
-        raise SpecError("the connection cannot be read", where=f"connection {connection}", do=f"Write {variable} as Airflow does: JSON or a URI") from None  # its text is a secret
+        raise SpecError(
+            "the connection cannot be read",
+            where=f"connection {connection}",
+            do=f"Write {variable} as Airflow does: JSON or a URI",
+        ) from None  # its text is a secret
 
 
 def _read_json(parts: dict) -> Connection:
     extra = parts.get("extra") or {}
-    return Connection(parts.get("host") or "", int(parts["port"]) if parts.get("port") else None, parts.get("login") or "", parts.get("password") or "",
-                      parts.get("schema") or "", json.loads(extra) if isinstance(extra, str) else extra)
+    return Connection(
+        parts.get("host") or "",
+        int(parts["port"]) if parts.get("port") else None,
+        parts.get("login") or "",
+        parts.get("password") or "",
+        parts.get("schema") or "",
+        json.loads(extra) if isinstance(extra, str) else extra,
+    )
 
 
 def _read_uri(text: str) -> Connection:
     parts = urlsplit(text)
     query = dict(parse_qsl(parts.query))
     extra = json.loads(query.pop("__extra__", "{}")) | query
-    return Connection(unquote(parts.hostname or ""), parts.port, unquote(parts.username or ""), unquote(parts.password or ""), unquote(parts.path.lstrip("/")), extra)
+    return Connection(
+        unquote(parts.hostname or ""),
+        parts.port,
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+        unquote(parts.path.lstrip("/")),
+        extra,
+    )

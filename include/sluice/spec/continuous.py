@@ -14,7 +14,11 @@ def why_not_continuous(step: "Step") -> str | None:
         return "it has no batches that two sinks could share; write one sink"
     if step.sinks[0].kind not in ("kafka", "console"):
         return f"it has no batches, and the sink {step.sinks[0].kind} takes nothing else; write a kafka (or console) sink"
-    for name, given in (("dedup", step.dedup), ("rules", step.rules), ("event_time", step.event_time)):
+    for name, given in (
+        ("dedup", step.dedup),
+        ("rules", step.rules),
+        ("event_time", step.event_time),
+    ):
         if given:
             return f"it has no batches in which `{name}` could be looked at; leave it out"
     if getattr(step.source, "unknown_fields", "ignore") == "fail":

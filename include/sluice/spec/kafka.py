@@ -8,7 +8,14 @@ from pydantic import Field, NonNegativeInt, field_validator, model_validator
 from .model import Spec
 from .records import Records, as_text
 
-SOURCE_FIELDS = {"topic": "string", "partition": "int", "offset": "bigint", "timestamp": "timestamp", "timestamp_type": "int", "key": "binary"}
+SOURCE_FIELDS = {
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestamp_type": "int",
+    "key": "binary",
+}
 """What `_source` holds of a Kafka record, beside `headers` and `value` where they are kept."""
 
 
@@ -29,7 +36,9 @@ class Security(Spec):
     @model_validator(mode="after")
     def _check_parts(self) -> "Security":
         if self.protocol.startswith("SASL") and not (self.username and self.password):
-            raise ValueError(f"{self.protocol} needs `username` and `password`; write ${{NAME}} of an environment variable, or `connection` with an Airflow connection")
+            raise ValueError(
+                f"{self.protocol} needs `username` and `password`; write ${{NAME}} of an environment variable, or `connection` with an Airflow connection"
+            )
         if bool(self.certificate_file) != bool(self.key_file):
             raise ValueError("a client certificate needs both `certificate_file` and `key_file`")
         return self
@@ -47,7 +56,9 @@ class KafkaCluster(Spec):
     @model_validator(mode="after")
     def _check_cluster(self) -> "KafkaCluster":
         if self.servers is None and self.connection is None:
-            raise ValueError("say which brokers: `servers: host:port`, or `connection` with an Airflow connection")
+            raise ValueError(
+                "say which brokers: `servers: host:port`, or `connection` with an Airflow connection"
+            )
         return self
 
 
@@ -116,17 +127,33 @@ class KafkaSource(Records, KafkaCluster):
 
     @model_validator(mode="after")
     def _check_topics(self) -> "KafkaSource":
-        if sum(bool(choice) for choice in (self.subscribe, self.subscribe_pattern, self.assign)) != 1:
-            raise ValueError("say which topics: one of `subscribe`, `subscribe_pattern` and `assign`")
+        if (
+            sum(bool(choice) for choice in (self.subscribe, self.subscribe_pattern, self.assign))
+            != 1
+        ):
+            raise ValueError(
+                "say which topics: one of `subscribe`, `subscribe_pattern` and `assign`"
+            )
         wanted = {"text": {"value": "string"}, "bytes": {"value": "binary"}}.get(self.format)
         if wanted and self.columns != wanted:
-            raise ValueError(f"format {self.format} reads one column; write `schema: {{value: {wanted['value']}}}`")
+            raise ValueError(
+                f"format {self.format} reads one column; write `schema: {{value: {wanted['value']}}}`"
+            )
         if (self.format == "avro") != (self.avro is not None):
-            raise ValueError("format avro needs `avro: {schema_file: ...}`" if self.format == "avro" else "`avro` goes with `format: avro`")
-        refused = {"minoffsetspertrigger": "a batch it holds back looks like an empty backlog", "maxtriggerdelay": "it goes with minOffsetsPerTrigger"}
+            raise ValueError(
+                "format avro needs `avro: {schema_file: ...}`"
+                if self.format == "avro"
+                else "`avro` goes with `format: avro`"
+            )
+        refused = {
+            "minoffsetspertrigger": "a batch it holds back looks like an empty backlog",
+            "maxtriggerdelay": "it goes with minOffsetsPerTrigger",
+        }
         for name in self.options:
             if name.lower() in refused:
-                raise ValueError(f"option {name} does not go with runs that end: {refused[name.lower()]}; leave it out")
+                raise ValueError(
+                    f"option {name} does not go with runs that end: {refused[name.lower()]}; leave it out"
+                )
         return self
 
 

@@ -21,7 +21,11 @@ _LIBRDKAFKA = {
 }
 """Field of Security -> setting of librdkafka, which is what Airflow's Kafka connections hold."""
 
-_LOGIN = {"PLAIN": "plain.PlainLoginModule", "SCRAM-SHA-256": "scram.ScramLoginModule", "SCRAM-SHA-512": "scram.ScramLoginModule"}
+_LOGIN = {
+    "PLAIN": "plain.PlainLoginModule",
+    "SCRAM-SHA-256": "scram.ScramLoginModule",
+    "SCRAM-SHA-512": "scram.ScramLoginModule",
+}
 
 
 def resolve_cluster(cluster: KafkaCluster) -> tuple[str, Security | None]:
@@ -33,16 +37,29 @@ def resolve_cluster(cluster: KafkaCluster) -> tuple[str, Security | None]:
         return cluster.servers or "", cluster.security
     connection = read_connection(cluster.connection)
     where = f"connection {cluster.connection} ({connection_variable(cluster.connection)})"
-    servers = cluster.servers or _text(connection.extra.get("bootstrap.servers")) or _host(connection)
+    servers = (
+        cluster.servers or _text(connection.extra.get("bootstrap.servers")) or _host(connection)
+    )
     if not servers:
-        raise SpecError("the connection names no brokers", where=where, do='Give it `{"bootstrap.servers": "host:port"}` in Extra, or a host')
+        raise SpecError(
+            "the connection names no brokers",
+            where=where,
+            do='Give it `{"bootstrap.servers": "host:port"}` in Extra, or a host',
+        )
     own = cluster.security.model_dump(exclude_unset=True) if cluster.security else {}
     fields = _security_fields(connection, where) | own
     try:
         return servers, Security(**fields) if fields else None
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, p['loc']))} {p['msg'].removeprefix('Value error, ')}".strip() for p in error.errors(include_input=False))
-        raise SpecError(f"the connection does not say how to reach the brokers: {problems}", where=where, do="Mend its Extra") from None  # its input is secret
+        problems = "; ".join(
+            f"{'.'.join(map(str, p['loc']))} {p['msg'].removeprefix('Value error, ')}".strip()
+            for p in error.errors(include_input=False)
+        )
+        raise SpecError(
+            f"the connection does not say how to reach the brokers: {problems}",
+            where=where,
+            do="Mend its Extra",
+        ) from None  # its input is secret
 
 
 def _text(value: object) -> str:
@@ -52,16 +69,31 @@ def _text(value: object) -> str:
 def _host(connection: Connection) -> str:
     """`host:port` of the connection's own fields; a host field may hold a whole list."""
     host = connection.host
-    return host if not host or "," in host or host.rpartition(":")[2].isdigit() else f"{host}:{connection.port or 9092}"
+    return (
+        host
+        if not host or "," in host or host.rpartition(":")[2].isdigit()
+        else f"{host}:{connection.port or 9092}"
+    )
 
 
 def _security_fields(connection: Connection, where: str) -> dict[str, str]:
     """Fields of Security that a connection gives. A login without a protocol does not travel in plain text: Security's own default is SASL_SSL."""
-    extra = {name.replace("sasl.mechanisms", "sasl.mechanism"): _text(value) for name, value in connection.extra.items()}
-    unknown = sorted(name for name in extra if name.startswith(("security.", "sasl.", "ssl.")) and name not in _LIBRDKAFKA.values())
+    extra = {
+        name.replace("sasl.mechanisms", "sasl.mechanism"): _text(value)
+        for name, value in connection.extra.items()
+    }
+    unknown = sorted(
+        name
+        for name in extra
+        if name.startswith(("security.", "sasl.", "ssl.")) and name not in _LIBRDKAFKA.values()
+    )
     if unknown:
-        raise SpecError("the connection asks for something that no client here can do", where=where, value=", ".join(unknown),
-                        do=f"Leave it out; Extra may say {', '.join(_LIBRDKAFKA.values())}")
+        raise SpecError(
+            "the connection asks for something that no client here can do",
+            where=where,
+            value=", ".join(unknown),
+            do=f"Leave it out; Extra may say {', '.join(_LIBRDKAFKA.values())}",
+        )
     found = {field: extra[name] for field, name in _LIBRDKAFKA.items() if extra.get(name)}
     found |= {field: found[field].upper() for field in ("protocol", "mechanism") if field in found}
     if not found.get("protocol", "SASL").startswith("SASL"):
@@ -81,10 +113,16 @@ def client_config(cluster: KafkaCluster) -> dict[str, str]:
     wanted += ["mechanism", "username", "password"] if security.protocol.startswith("SASL") else []
     files = ["ca_file", "certificate_file", "key_file"] if security.protocol.endswith("SSL") else []
     found = {field: getattr(security, field) for field in wanted}
-    found |= {field: str(_check_file(field, getattr(security, field))) for field in files if getattr(security, field)}
+    found |= {
+        field: str(_check_file(field, getattr(security, field)))
+        for field in files
+        if getattr(security, field)
+    }
     if "key_file" in found and security.key_password:
         found["key_password"] = security.key_password
-    return {"bootstrap.servers": servers} | {_LIBRDKAFKA[field]: value for field, value in found.items()}
+    return {"bootstrap.servers": servers} | {
+        _LIBRDKAFKA[field]: value for field, value in found.items()
+    }
 
 
 def spark_options(cluster: KafkaCluster) -> dict[str, str]:
@@ -109,18 +147,25 @@ def _sasl_options(security: Security) -> dict[str, str]:
 
 def quote_jaas(text: str) -> str:
     """A value as Java reads it in a JAAS line (a StreamTokenizer's quoted string): a quote or a line break would end it, a backslash begins an escape."""
-    escaped = "".join(f"\\{c}" if c in '"\\' else f"\\{ord(c):03o}" if ord(c) < 32 else c for c in text)
+    escaped = "".join(
+        f"\\{c}" if c in '"\\' else f"\\{ord(c):03o}" if ord(c) < 32 else c for c in text
+    )
     return f'"{escaped}"'
 
 
 def _tls_options(security: Security) -> dict[str, str]:
     found = {}
     if security.ca_file:
-        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _read_pem("ca_file", security.ca_file, "CERTIFICATE")}
+        found |= {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": _read_pem("ca_file", security.ca_file, "CERTIFICATE"),
+        }
     if security.certificate_file and security.key_file:
         found |= {
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.certificate.chain": _read_pem("certificate_file", security.certificate_file, "CERTIFICATE"),
+            "ssl.keystore.certificate.chain": _read_pem(
+                "certificate_file", security.certificate_file, "CERTIFICATE"
+            ),
             "ssl.keystore.key": _read_key(security.key_file, security.key_password),
         }
     return found
@@ -129,7 +174,12 @@ def _tls_options(security: Security) -> dict[str, str]:
 def _check_file(field: str, name: str) -> Path:
     path = Path(os.path.expanduser(name))
     if not path.is_file():
-        raise SpecError("no such file", where=f"security: {field}", value=name, do="Write the whole path of a PEM file that is there where the run starts")
+        raise SpecError(
+            "no such file",
+            where=f"security: {field}",
+            value=name,
+            do="Write the whole path of a PEM file that is there where the run starts",
+        )
     return path
 
 
@@ -140,19 +190,33 @@ def _read_pem(field: str, name: str, kind: str) -> str:
     except (OSError, UnicodeDecodeError):
         text = ""
     if f"-----BEGIN {kind}-----" not in text:
-        raise SpecError(f"the file holds no {kind} in PEM form", where=f"security: {field}", value=name, do="Convert it (openssl writes PEM), and let the run read it")
+        raise SpecError(
+            f"the file holds no {kind} in PEM form",
+            where=f"security: {field}",
+            value=name,
+            do="Convert it (openssl writes PEM), and let the run read it",
+        )
     return text
 
 
 def _read_key(name: str, password: str | None) -> str:
     """A private key as Java reads it: PKCS #8 without a password (Java 17 knows few of the ciphers that keys are kept under; the option is secret anyway)."""
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        load_pem_private_key,
+    )
 
     path = _check_file("key_file", name)
     try:
         key = load_pem_private_key(path.read_bytes(), password.encode() if password else None)
     except (OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split("(")[0].split())
-        raise SpecError(f"the file holds no private key in PEM form that can be read: {reason}", where="security: key_file", value=name,
-                        do="Convert it (openssl writes PEM); where it has a password, give `key_password`") from None
+        raise SpecError(
+            f"the file holds no private key in PEM form that can be read: {reason}",
+            where="security: key_file",
+            value=name,
+            do="Convert it (openssl writes PEM); where it has a password, give `key_password`",
+        ) from None
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

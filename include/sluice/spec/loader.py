@@ -26,7 +26,9 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
     for key_node, _ in node.value:
         key = loader.construct_object(key_node)
         if key in seen:
-            raise yaml.MarkedYAMLError(problem=f"key {key!r} is written twice", problem_mark=key_node.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"key {key!r} is written twice", problem_mark=key_node.start_mark
+            )
         seen.add(key)
     return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
@@ -46,7 +48,12 @@ def substitute_environment(value: object, env: dict[str, str], where: str) -> ob
     def replace(match: re.Match) -> str:
         found = env.get(match[1]) or match[2]
         if found is None:
-            raise SpecError(f"environment variable {match[1]} is not set", where=where, value=value, do=f"Export it, or write a default: ${{{match[1]}:-...}}")
+            raise SpecError(
+                f"environment variable {match[1]} is not set",
+                where=where,
+                value=value,
+                do=f"Export it, or write a default: ${{{match[1]}:-...}}",
+            )
         return found
 
     return _VARIABLE.sub(replace, value)
@@ -58,8 +65,17 @@ def refuse_written_secrets(value: object, where: str) -> None:
         for number, item in enumerate(value):
             refuse_written_secrets(item, f"{where}[{number}]")
     for name, item in value.items() if isinstance(value, dict) else ():
-        if _SECRET.search(str(name)) and isinstance(item, str) and item and not _FROM_ENVIRONMENT.fullmatch(item):
-            raise SpecError("a secret does not belong into the file", where=f"{where}: {name}", do=f"Write {name}: ${{NAME}} and export NAME, or use `connection`")
+        if (
+            _SECRET.search(str(name))
+            and isinstance(item, str)
+            and item
+            and not _FROM_ENVIRONMENT.fullmatch(item)
+        ):
+            raise SpecError(
+                "a secret does not belong into the file",
+                where=f"{where}: {name}",
+                do=f"Write {name}: ${{NAME}} and export NAME, or use `connection`",
+            )
         refuse_written_secrets(item, f"{where}: {name}")
 
 
@@ -69,21 +85,40 @@ def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeli
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
     except FileNotFoundError:
-        raise SpecError("no such pipeline file", where=str(path), do="`sluice list` shows the pipelines there are") from None
+        raise SpecError(
+            "no such pipeline file",
+            where=str(path),
+            do="`sluice list` shows the pipelines there are",
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise SpecError(f"not readable as YAML: {' '.join(str(error).split())}", where=str(path), do="Mend the line it names") from None
+        raise SpecError(
+            f"not readable as YAML: {' '.join(str(error).split())}",
+            where=str(path),
+            do="Mend the line it names",
+        ) from None
     if not isinstance(raw, dict):
-        raise SpecError("a pipeline is a mapping that starts with `name:`", where=str(path), value=raw, do="`sluice new NAME` writes one to start from")
+        raise SpecError(
+            "a pipeline is a mapping that starts with `name:`",
+            where=str(path),
+            value=raw,
+            do="`sluice new NAME` writes one to start from",
+        )
     refuse_written_secrets(raw, str(path))
     raw = substitute_environment(raw, dict(os.environ) if env is None else env, str(path))
     try:
         pipeline = Pipeline.model_validate({**raw, "folder": path.parent.resolve()})
     except ValidationError as error:
-        raise SpecError(_explain(error), where=str(path), do="`sluice schema` prints every field there is") from None
+        raise SpecError(
+            _explain(error), where=str(path), do="`sluice schema` prints every field there is"
+        ) from None
     for step in pipeline.steps:
         if step.transform and not (pipeline.folder / step.transform.partition(":")[0]).is_file():
-            raise SpecError("no such file", where=f"{path}: {pipeline.name}.{step.name}: transform {step.transform}",
-                            value=str(pipeline.folder / step.transform.partition(":")[0]), do="The path is relative to the pipeline's YAML")
+            raise SpecError(
+                "no such file",
+                where=f"{path}: {pipeline.name}.{step.name}: transform {step.transform}",
+                value=str(pipeline.folder / step.transform.partition(":")[0]),
+                do="The path is relative to the pipeline's YAML",
+            )
     return pipeline
 
 
@@ -96,8 +131,14 @@ def _explain(error: ValidationError) -> str:
         if item["type"] == "extra_forbidden":
             message = "unknown field; remove it or mend its spelling"
         shown = json.dumps(item["input"], default=str)
-        secret = _SECRET.search(f"{field} {shown if isinstance(item['input'], dict | list) else ''}")
-        got = f" (got {shown})" if item["type"] != "missing" and len(shown) <= 120 and not secret else ""
+        secret = _SECRET.search(
+            f"{field} {shown if isinstance(item['input'], dict | list) else ''}"
+        )
+        got = (
+            f" (got {shown})"
+            if item["type"] != "missing" and len(shown) <= 120 and not secret
+            else ""
+        )
         lines.append(f"{field}: {message}{got}")
     return "; ".join(lines)
 
@@ -112,4 +153,8 @@ def _fields_of(location: tuple) -> list[str]:
 
 def find_pipelines(folder: str | Path) -> list[Path]:
     """Every pipeline file of a folder, by name."""
-    return sorted(p for p in Path(folder).glob("*.y*ml") if p.suffix in (".yaml", ".yml") and not p.name.startswith((".", "_")))
+    return sorted(
+        p
+        for p in Path(folder).glob("*.y*ml")
+        if p.suffix in (".yaml", ".yml") and not p.name.startswith((".", "_"))
+    )

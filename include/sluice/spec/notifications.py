@@ -21,12 +21,16 @@ class Notifications(Spec):
     @classmethod
     def _check_url(cls, queue: str) -> str:
         if not re.fullmatch(r"https?://[^/\s]+/\S+", queue):
-            raise ValueError("not the URL of a queue; write what SQS shows for it: https://sqs.example.com/123456789012/new-files")
+            raise ValueError(
+                "not the URL of a queue; write what SQS shows for it: https://sqs.example.com/123456789012/new-files"
+            )
         return queue
 
     @field_validator("audit_every")
     @classmethod
     def _check_period(cls, period: timedelta) -> timedelta:
         if not period:
-            raise ValueError("a queue may lose a message, so the folder is listed now and then; write a duration above zero, or leave out `notifications` to list it each time")
+            raise ValueError(
+                "a queue may lose a message, so the folder is listed now and then; write a duration above zero, or leave out `notifications` to list it each time"
+            )
         return period

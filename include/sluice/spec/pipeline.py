@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from ..storage.paths import Paths
 from .continuous import why_not_continuous
 from .dedup import Dedup, EventTime, RuleSpec
 from .model import Spec
-from .paths import Paths
 from .quantities import Duration, parse_duration
 from .sink import DeltaSink, Sink
 from .source import Source, TableSource
@@ -26,14 +26,20 @@ def _parse_schedule(value: object) -> object:
     try:
         return parse_duration(value)
     except ValueError:
-        raise ValueError("not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), a duration ('30 minutes') or null") from None
+        raise ValueError(
+            "not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), a duration ('30 minutes') or null"
+        ) from None
 
 
 def _as_list(value: object) -> object:
     return value if isinstance(value, list | tuple) else [value]
 
 
-Schedule = Annotated[timedelta | str | None, BeforeValidator(_parse_schedule), WithJsonSchema({"type": ["string", "null"]})]
+Schedule = Annotated[
+    timedelta | str | None,
+    BeforeValidator(_parse_schedule),
+    WithJsonSchema({"type": ["string", "null"]}),
+]
 
 
 class Step(Spec):
@@ -46,7 +52,9 @@ class Step(Spec):
     event_time: EventTime | None = None
     dedup: Dedup | None = None
     rules: list[RuleSpec] = []
-    sinks: Annotated[list[Sink], BeforeValidator(_as_list, json_schema_input_type=Sink | list[Sink])] = Field(default=[DeltaSink()], alias="sink", min_length=1)
+    sinks: Annotated[
+        list[Sink], BeforeValidator(_as_list, json_schema_input_type=Sink | list[Sink])
+    ] = Field(default=[DeltaSink()], alias="sink", min_length=1)
     """One sink or several. A Delta table among them is the target: it remembers the keys, and the others get the rows that were written to it."""
     trigger: Trigger = AVAILABLE_NOW
     """`available_now` drains what waits and stops; the others (`once`, `default`, `{processing_time: 10 seconds}`, `{continuous: 1 second}`) give something up, which reports and `sluice validate` say."""
@@ -68,7 +76,11 @@ class Step(Spec):
     @property
     def output_mode(self) -> str:
         """Spark's output mode: `update` where a sink takes groups that changed, else `append`."""
-        return "update" if any(getattr(sink, "mode", "") == "update" for sink in self.sinks) else "append"
+        return (
+            "update"
+            if any(getattr(sink, "mode", "") == "update" for sink in self.sinks)
+            else "append"
+        )
 
     @property
     def columns(self) -> dict[str, str]:
@@ -83,25 +95,51 @@ class Step(Spec):
     @model_validator(mode="after")
     def _check_step(self) -> "Step":
         if sum(isinstance(sink, DeltaSink) for sink in self.sinks) > 1:
-            raise ValueError("two Delta sinks; a step has one target: make the second a step of its own with `source: {kind: table, step: ...}`")
+            raise ValueError(
+                "two Delta sinks; a step has one target: make the second a step of its own with `source: {kind: table, step: ...}`"
+            )
         if self.target is not None and self.dedup is None and self.target.mode == "insert_new":
             raise ValueError("sink mode insert_new needs `dedup`; add it or write `mode: append`")
         if self.target is not None and self.dedup is not None and self.target.mode == "append":
-            raise ValueError("sink mode append does not deduplicate; remove `dedup` or write `mode: insert_new`")
+            raise ValueError(
+                "sink mode append does not deduplicate; remove `dedup` or write `mode: insert_new`"
+            )
         keys = self.dedup.keys if self.dedup is not None else []
         for sink in self.sinks:
-            if getattr(sink, "mode", "") == "upsert" and keys and (keys == "*" or not set(keys) <= set(sink.keys)):
-                raise ValueError("the `keys` of an upsert must hold those of `dedup`, or two rows of a batch could want one place; add them, or write `mode: append`")
+            if (
+                getattr(sink, "mode", "") == "upsert"
+                and keys
+                and (keys == "*" or not set(keys) <= set(sink.keys))
+            ):
+                raise ValueError(
+                    "the `keys` of an upsert must hold those of `dedup`, or two rows of a batch could want one place; add them, or write `mode: append`"
+                )
         if self.target is None and self.dedup is not None and self.dedup.memory == "table":
-            raise ValueError("`memory: table` needs a Delta sink that remembers the keys; add one, or write `memory: state`")
-        added_to = [sink.kind for sink in self.sinks if sink.kind in ("delta", "files") or getattr(sink, "mode", "update") in ("append", "insert_new")]
+            raise ValueError(
+                "`memory: table` needs a Delta sink that remembers the keys; add one, or write `memory: state`"
+            )
+        added_to = [
+            sink.kind
+            for sink in self.sinks
+            if sink.kind in ("delta", "files")
+            or getattr(sink, "mode", "update") in ("append", "insert_new")
+        ]
         if self.output_mode == "update" and added_to:
-            raise ValueError(f"sink mode update sends a row again when it changes, and the sink {added_to[0]} of the same step would add each to those before; give it a step of its own")
+            raise ValueError(
+                f"sink mode update sends a row again when it changes, and the sink {added_to[0]} of the same step would add each to those before; give it a step of its own"
+            )
         if self.dedup is not None and self.event_time is None:
-            raise ValueError("`dedup` needs `event_time`; name the column that says when a row happened")
+            raise ValueError(
+                "`dedup` needs `event_time`; name the column that says when a row happened"
+            )
         if getattr(self.source, "notifications", None) is not None and never_ends(self.trigger):
-            raise ValueError(f"`notifications` name what a run reads as it begins, and trigger {trigger_kind(self.trigger)} waits for more; write `trigger: available_now`")
-        if trigger_kind(self.trigger) == "continuous" and (why := why_not_continuous(self)) is not None:
+            raise ValueError(
+                f"`notifications` name what a run reads as it begins, and trigger {trigger_kind(self.trigger)} waits for more; write `trigger: available_now`"
+            )
+        if (
+            trigger_kind(self.trigger) == "continuous"
+            and (why := why_not_continuous(self)) is not None
+        ):
             raise ValueError(f"trigger continuous does not fit this step: {why}")
         if self.transform is None and self.columns:
             self._check_names()
@@ -113,12 +151,19 @@ class Step(Spec):
         order = [term.split()[0] for term in self.dedup.order_by] if self.dedup else []
         used = [("event_time.column", self.event_time.column)] if self.event_time else []
         used += [("dedup.keys", k) for k in keys] + [("dedup.order_by", c) for c in order]
-        used += [(f"sink.{field}", c) for sink in self.sinks for field in ("partition_by", "cluster_by") for c in getattr(sink, field, [])]
+        used += [
+            (f"sink.{field}", c)
+            for sink in self.sinks
+            for field in ("partition_by", "cluster_by")
+            for c in getattr(sink, field, [])
+        ]
         for rule in self.rules:
             used += [(f"rule {rule.type}", c) for c in rule_columns(rule)]
         for place, column in used:
             if column not in self.columns:
-                raise ValueError(f"{place} names column {column!r}, which the schema does not have; it has {', '.join(self.columns)}")
+                raise ValueError(
+                    f"{place} names column {column!r}, which the schema does not have; it has {', '.join(self.columns)}"
+                )
 
 
 def describe_limits(step: Step) -> list[str]:
@@ -126,30 +171,51 @@ def describe_limits(step: Step) -> list[str]:
     lost = describe_trigger(step.trigger)
     limits = [f"{step.name}: {lost}"] if lost else []
     if step.dedup and step.dedup.memory == "state":
-        limits.append(f"{step.name}: with `memory: state` Spark drops rows behind the watermark itself: they are counted as late and kept nowhere, "
-                      "and a backfill does not share that memory")
+        limits.append(
+            f"{step.name}: with `memory: state` Spark drops rows behind the watermark itself: they are counted as late and kept nowhere, "
+            "and a backfill does not share that memory"
+        )
         if step.dedup.late != "merge":
-            limits.append(f"{step.name}: `late: {step.dedup.late}` has no effect with `memory: state`")
+            limits.append(
+                f"{step.name}: `late: {step.dedup.late}` has no effect with `memory: state`"
+            )
         if step.dedup.order_by:
-            limits.append(f"{step.name}: with `memory: state` the first row of a key to arrive stays, whatever `order_by` says")
+            limits.append(
+                f"{step.name}: with `memory: state` the first row of a key to arrive stays, whatever `order_by` says"
+            )
     elif step.dedup and step.dedup.keys != "*" and not step.dedup.order_by:
-        limits.append(f"{step.name}: exact for every cut of the backlog as long as rows with the same key are equal; where they differ, the first written stays, "
-                      "and the report counts such keys. `order_by` names the winner")
+        limits.append(
+            f"{step.name}: exact for every cut of the backlog as long as rows with the same key are equal; where they differ, the first written stays, "
+            "and the report counts such keys. `order_by` names the winner"
+        )
     elif step.dedup and step.dedup.first_arrives_first:
-        limits.append(f"{step.name}: exact for every cut of the backlog as long as the first by `order_by` arrives first; the report counts the keys of which it did not")
+        limits.append(
+            f"{step.name}: exact for every cut of the backlog as long as the first by `order_by` arrives first; the report counts the keys of which it did not"
+        )
     if step.dedup and step.dedup.memory == "table" and step.dedup.late != "merge":
-        limits.append(f"{step.name}: with `late: {step.dedup.late}` it depends on how the backlog is cut which rows are late; `late: merge` does not")
+        limits.append(
+            f"{step.name}: with `late: {step.dedup.late}` it depends on how the backlog is cut which rows are late; `late: merge` does not"
+        )
     if step.dedup and step.dedup.keys != "*" and step.dedup.within != "forever":
-        limits.append(f"{step.name}: copies of a key farther than `within` apart in event time are two rows; `within: forever` compares with the whole table")
-    if any(sink.kind == "kafka" for sink in step.sinks) and trigger_kind(step.trigger) != "continuous":  # which has said so, and has no batches
-        limits.append(f"{step.name}: a record may be sent to Kafka again after a run that was killed: the headers `sluice.batch` and `sluice.position` tell a reader which it has")
+        limits.append(
+            f"{step.name}: copies of a key farther than `within` apart in event time are two rows; `within: forever` compares with the whole table"
+        )
+    if (
+        any(sink.kind == "kafka" for sink in step.sinks)
+        and trigger_kind(step.trigger) != "continuous"
+    ):  # which has said so, and has no batches
+        limits.append(
+            f"{step.name}: a record may be sent to Kafka again after a run that was killed: the headers `sluice.batch` and `sluice.position` tell a reader which it has"
+        )
     return limits
 
 
 def rule_columns(rule: RuleSpec) -> list[str]:
     """The columns a rule's kwargs name."""
     kwargs = rule.kwargs
-    single = [kwargs[k] for k in ("column", "column_A", "column_B") if isinstance(kwargs.get(k), str)]
+    single = [
+        kwargs[k] for k in ("column", "column_A", "column_B") if isinstance(kwargs.get(k), str)
+    ]
     return single + list(kwargs.get("column_list") or []) + list(kwargs.get("column_set") or [])
 
 
@@ -191,21 +257,33 @@ class Pipeline(Spec):
     @field_validator("spark", mode="before")
     @classmethod
     def _stringify(cls, conf: dict) -> dict:
-        return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (conf or {}).items()}
+        return {
+            k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (conf or {}).items()
+        }
 
     @model_validator(mode="after")
     def _check_unattended(self) -> "Pipeline":
         for step in self.steps:
             if self.schedule is not None and is_trial_source(step.source):
-                raise ValueError(f"step {step.name}: source {step.source.kind} is for trials ({why_trial(step.source)}); "
-                                 "write `schedule: null` and start it with `sluice run --dev`")
+                raise ValueError(
+                    f"step {step.name}: source {step.source.kind} is for trials ({why_trial(step.source)}); "
+                    "write `schedule: null` and start it with `sluice run --dev`"
+                )
         for step in self.steps[:-1]:
             if never_ends(step.trigger):
-                raise ValueError(f"step {step.name}: trigger {trigger_kind(step.trigger)} takes all the time of a run, so no step after it would get any; make it the last step")
+                raise ValueError(
+                    f"step {step.name}: trigger {trigger_kind(step.trigger)} takes all the time of a run, so no step after it would get any; make it the last step"
+                )
         earlier: list[str] = []
         for step in self.steps:
-            if isinstance(step.source, TableSource) and step.source.step is not None and step.source.step not in earlier:
-                raise ValueError(f"step {step.name} reads step {step.source.step!r}, which is no earlier step of this pipeline with a Delta sink")
+            if (
+                isinstance(step.source, TableSource)
+                and step.source.step is not None
+                and step.source.step not in earlier
+            ):
+                raise ValueError(
+                    f"step {step.name} reads step {step.source.step!r}, which is no earlier step of this pipeline with a Delta sink"
+                )
             earlier += [step.name] if step.target is not None else []
         return self
 
@@ -215,8 +293,16 @@ class Pipeline(Spec):
         names = [step.name for step in steps]
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
-            raise ValueError(f"two steps are named {', '.join(twice)}; each has its own checkpoint and table, so give each its own name")
-        queues = [step.source.notifications.queue for step in steps if getattr(step.source, "notifications", None) is not None]
+            raise ValueError(
+                f"two steps are named {', '.join(twice)}; each has its own checkpoint and table, so give each its own name"
+            )
+        queues = [
+            step.source.notifications.queue
+            for step in steps
+            if getattr(step.source, "notifications", None) is not None
+        ]
         if len(set(queues)) < len(queues):
-            raise ValueError("two steps read one queue, and each would delete what it tells the other; give each step a queue of its own")
+            raise ValueError(
+                "two steps read one queue, and each would delete what it tells the other; give each step a queue of its own"
+            )
         return steps

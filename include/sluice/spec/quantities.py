@@ -18,14 +18,18 @@ def parse_duration(value: object) -> timedelta:
         return value
     match = _DURATION.fullmatch(str(value)) if isinstance(value, str) else None
     if match is None:
-        raise ValueError("not a duration; write a number and a unit: '30 seconds', '15 minutes', '6 hours', '2 days' or '1 week'")
+        raise ValueError(
+            "not a duration; write a number and a unit: '30 seconds', '15 minutes', '6 hours', '2 days' or '1 week'"
+        )
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 
 def format_duration(value: timedelta) -> str:
     """Write a timedelta in the largest unit that divides it: 172800 s -> `2 days`."""
     seconds = value.total_seconds()
-    unit = next((u for u, s in reversed(_SECONDS.items()) if seconds and seconds % s == 0), "second")
+    unit = next(
+        (u for u, s in reversed(_SECONDS.items()) if seconds and seconds % s == 0), "second"
+    )
     count = seconds / _SECONDS[unit]
     return f"{count:.15g} {unit}{'' if count == 1 else 's'}"
 
@@ -50,4 +54,8 @@ Duration = Annotated[
     PlainSerializer(format_duration, return_type=str),
     WithJsonSchema(_pattern(r"^\s*\d+(\.\d+)?\s*(second|minute|hour|day|week)s?\s*$")),
 ]
-Size = Annotated[int, BeforeValidator(parse_size), WithJsonSchema(_pattern(r"^\s*\d+(\.\d+)?\s*([BbKkMmGgTt][Bb]?)\s*$"))]
+Size = Annotated[
+    int,
+    BeforeValidator(parse_size),
+    WithJsonSchema(_pattern(r"^\s*\d+(\.\d+)?\s*([BbKkMmGgTt][Bb]?)\s*$")),
+]

@@ -17,7 +17,9 @@ _TYPE = re.compile(
 
 def as_text(options: dict) -> dict[str, str]:
     """Options as Spark takes them: every value is text, `true` and `false` in lower case."""
-    return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (options or {}).items()}
+    return {
+        k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (options or {}).items()
+    }
 
 
 class Records(Spec):
@@ -38,9 +40,13 @@ class Records(Spec):
             raise ValueError("no columns; `sluice infer` proposes a schema from a sample")
         for name, type_ in columns.items():
             if name.startswith("_"):
-                raise ValueError(f"column {name!r}: names that start with `_` are kept for system columns; rename it")
+                raise ValueError(
+                    f"column {name!r}: names that start with `_` are kept for system columns; rename it"
+                )
             if not _TYPE.fullmatch(type_.strip()):
-                raise ValueError(f"column {name!r} has unknown type {type_!r}; write a Spark SQL type such as string, bigint, double, timestamp")
+                raise ValueError(
+                    f"column {name!r} has unknown type {type_!r}; write a Spark SQL type such as string, bigint, double, timestamp"
+                )
         lowered = [name.lower() for name in columns]
         if len(set(lowered)) < len(lowered):
             raise ValueError("two columns differ only in case; Spark does not tell them apart")
@@ -52,7 +58,9 @@ class Records(Spec):
         try:
             codecs.lookup(encoding)
         except LookupError:
-            raise ValueError("no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another charset by its usual name") from None
+            raise ValueError(
+                "no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another charset by its usual name"
+            ) from None
         return encoding
 
     @field_validator("options", mode="before")

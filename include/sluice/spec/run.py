@@ -38,7 +38,9 @@ class RunRequest(Spec):
 
     pipeline: str
     """Path of the pipeline's YAML."""
-    run_id: str = Field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:6]}")
+    run_id: str = Field(
+        default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:6]}"
+    )
     window: Window | None = None
     """None drains what is new; a window makes the run a backfill with a checkpoint of its own."""
     write: Literal["merge", "replace"] = "merge"

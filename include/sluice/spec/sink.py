@@ -54,7 +54,11 @@ class JdbcSink(Spec):
         if (self.url is None) == (self.connection is None):
             raise ValueError("write either `url` or `connection`")
         if (self.mode == "upsert") != bool(self.keys):
-            raise ValueError("`mode: upsert` needs `keys`" if self.mode == "upsert" else "`keys` go with `mode: upsert`")
+            raise ValueError(
+                "`mode: upsert` needs `keys`"
+                if self.mode == "upsert"
+                else "`keys` go with `mode: upsert`"
+            )
         return self
 
 
@@ -105,4 +109,14 @@ class MemorySink(Spec):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
 
 
-Sink = by_kind("delta", DeltaSink, KafkaSink, JdbcSink, FilesSink, ForeachSink, ForeachBatchSink, ConsoleSink, MemorySink)
+Sink = by_kind(
+    "delta",
+    DeltaSink,
+    KafkaSink,
+    JdbcSink,
+    FilesSink,
+    ForeachSink,
+    ForeachBatchSink,
+    ConsoleSink,
+    MemorySink,
+)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from .buckets import in_bucket
+from ..storage.buckets import in_bucket
 from .kafka import KafkaSource
 from .model import Spec, by_kind
 from .notifications import Notifications
@@ -42,15 +42,21 @@ class FileSource(Records):
     @model_validator(mode="after")
     def _check_notifications(self) -> "FileSource":
         if self.notifications and not in_bucket(self.path):
-            raise ValueError(f"`notifications` are S3's, and {self.path!r} lies elsewhere; write `path: s3a://bucket/folder`, or leave out `notifications`")
+            raise ValueError(
+                f"`notifications` are S3's, and {self.path!r} lies elsewhere; write `path: s3a://bucket/folder`, or leave out `notifications`"
+            )
         if self.notifications and self.ordered_by:
-            raise ValueError("`ordered_by` shortens listings, and with `notifications` a listing is an audit, which is always whole; leave out one of the two")
+            raise ValueError(
+                "`ordered_by` shortens listings, and with `notifications` a listing is an audit, which is always whole; leave out one of the two"
+            )
         return self
 
     @model_validator(mode="after")
     def _check_order(self) -> "FileSource":
         if self.ordered_by and re.search(r"[{}\[\]*?\\]", self.path):
-            raise ValueError("`ordered_by` needs a path without globs, because what they match sorts within each folder only; name the folder above them")
+            raise ValueError(
+                "`ordered_by` needs a path without globs, because what they match sorts within each folder only; name the folder above them"
+            )
         return self
 
     @model_validator(mode="after")
@@ -114,7 +120,9 @@ class TableSource(Spec):
         if sum(place is not None for place in (self.step, self.path, self.name)) != 1:
             raise ValueError("say which table: one of `step`, `path` and `name`")
         if self.change_feed and self.skip_change_commits:
-            raise ValueError("`change_feed` reads every change, `skip_change_commits` passes over them; write one of the two")
+            raise ValueError(
+                "`change_feed` reads every change, `skip_change_commits` passes over them; write one of the two"
+            )
         return self
 
 

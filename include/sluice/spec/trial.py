@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..errors import SpecError
-from .paths import is_remote
+from ..storage.paths import is_remote
 from .sink import ConsoleSink, DeltaSink, FilesSink, MemorySink
 from .source import RateSource, SocketSource
 
@@ -37,7 +37,11 @@ def check_trial(pipeline: "Pipeline", trial: bool) -> None:
     of_trials = [step for step in pipeline.steps if is_trial_source(step.source)]
     if of_trials and not trial:
         step = of_trials[0]
-        raise SpecError(f"source {step.source.kind} is for trials: {why_trial(step.source)}", where=f"{pipeline.name}.{step.name}: source", do="Start it with `sluice run --dev`")
+        raise SpecError(
+            f"source {step.source.kind} is for trials: {why_trial(step.source)}",
+            where=f"{pipeline.name}.{step.name}: source",
+            do="Start it with `sluice run --dev`",
+        )
     for step in () if of_trials or not trial else pipeline.steps:
         _refuse_far_sinks(pipeline, step)
 
@@ -45,8 +49,12 @@ def check_trial(pipeline: "Pipeline", trial: bool) -> None:
 def _refuse_far_sinks(pipeline: "Pipeline", step: "Step") -> None:
     far = [sink.kind for sink in step.sinks if not _stays_below_root(sink)]
     if far:
-        raise SpecError("a trial reads everything once more, and this sink lies outside the trial's own root", where=f"{pipeline.name}.{step.name}: sink", value=", ".join(far),
-                        do="Try a copy of the file with `sink: {kind: console}`, or with a Delta table without `name` and with a relative `table`")
+        raise SpecError(
+            "a trial reads everything once more, and this sink lies outside the trial's own root",
+            where=f"{pipeline.name}.{step.name}: sink",
+            value=", ".join(far),
+            do="Try a copy of the file with `sink: {kind: console}`, or with a Delta table without `name` and with a relative `table`",
+        )
 
 
 def _stays_below_root(sink: "Spec") -> bool:

@@ -16,7 +16,7 @@ _LOST = {
     "default": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
     "processing_time": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
     "continuous": "no batches, so no deduplication, no rules, no quarantine and no counts (all are zero): rows go from the source to the sink as they come, "
-                  "at least once, and records that cannot be parsed are left out",
+    "at least once, and records that cannot be parsed are left out",
 }
 
 
@@ -60,4 +60,6 @@ def describe_trigger(trigger: Trigger) -> str | None:
     if kind == AVAILABLE_NOW:
         return None
     length = f" every {format_duration(trigger.length)}" if isinstance(trigger, Interval) else ""
-    return f"trigger {kind}{length}: {_LOST[kind]}; `available_now` goes on from the same checkpoint"
+    return (
+        f"trigger {kind}{length}: {_LOST[kind]}; `available_now` goes on from the same checkpoint"
+    )

@@ -11,8 +11,20 @@ from pyspark.sql.types import DateType, StringType, StructType, TimestampNTZType
 
 from ..errors import SpecError
 from ..quality.rules import RowRule
+from ..spark.columns import (
+    CHECKS,
+    DEFECT,
+    ENTERED,
+    FUTURE_TIME,
+    MALFORMED,
+    NULL_KEY,
+    NULL_TIME,
+    REASONS,
+    STAGE,
+    TIME,
+    col,
+)
 from ..spec import Step
-from .columns import CHECKS, DEFECT, ENTERED, FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, REASONS, STAGE, TIME, col
 
 _NO_TIME = "0001-01-01 00:00:00"
 
@@ -28,7 +40,11 @@ def require_columns(names: Sequence[str], business: StructType, where: str) -> N
     """Raise SpecError when a column is not there, naming those that are."""
     for name in names:
         if name not in business.names:
-            raise SpecError(f"no column {name!r} after parse and transform", where=where, do=f"There are: {', '.join(business.names)}")
+            raise SpecError(
+                f"no column {name!r} after parse and transform",
+                where=where,
+                do=f"There are: {', '.join(business.names)}",
+            )
 
 
 def _time_column(step: Step, business: StructType) -> Column:
@@ -42,8 +58,12 @@ def _time_column(step: Step, business: StructType) -> Column:
         return F.try_to_timestamp(col(name))
     if isinstance(kind, TimestampType | TimestampNTZType | DateType):
         return col(name).cast("timestamp")
-    raise SpecError("the event time must be a timestamp, a date or text that reads as one", where=f"{step.name}: event_time.column", value=f"{name} {kind.simpleString()}",
-                    do="Cast it in the transform")
+    raise SpecError(
+        "the event time must be a timestamp, a date or text that reads as one",
+        where=f"{step.name}: event_time.column",
+        value=f"{name} {kind.simpleString()}",
+        do="Cast it in the transform",
+    )
 
 
 def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
@@ -51,8 +71,15 @@ def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
     time = _time_column(step, business)
     if step.event_time is None:
         return frame.withColumn(TIME, F.lit(_NO_TIME).cast("timestamp"))
-    horizon = F.current_timestamp() + F.expr(f"INTERVAL {int(step.event_time.max_future.total_seconds())} SECONDS")
-    trusted = F.when(F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED) & time.between(F.lit(_NO_TIME).cast("timestamp"), horizon), time)
+    horizon = F.current_timestamp() + F.expr(
+        f"INTERVAL {int(step.event_time.max_future.total_seconds())} SECONDS"
+    )
+    trusted = F.when(
+        F.col(DEFECT).isNull()
+        & (F.col(STAGE) == ENTERED)
+        & time.between(F.lit(_NO_TIME).cast("timestamp"), horizon),
+        time,
+    )
     return frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
 
 
@@ -68,12 +95,26 @@ def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRul
     if step.event_time is not None:
         untimed = sound & (F.col(TIME) == F.lit(_NO_TIME).cast("timestamp"))
         time, no_time = _time_column(step, business), F.lit(_NO_TIME).cast("timestamp")
-        reasons += [F.when(untimed, F.when(time.isNull() | (time < no_time), F.lit(NULL_TIME)).when(time != no_time, F.lit(FUTURE_TIME)))]
+        reasons += [
+            F.when(
+                untimed,
+                F.when(time.isNull() | (time < no_time), F.lit(NULL_TIME)).when(
+                    time != no_time, F.lit(FUTURE_TIME)
+                ),
+            )
+        ]
     checks: list[Column] = []
     for number, rule in enumerate(rules):
-        checks += [(sound & rule.evaluated).alias(f"e{number}"), (sound & rule.unexpected).alias(f"u{number}")]
+        checks += [
+            (sound & rule.evaluated).alias(f"e{number}"),
+            (sound & rule.unexpected).alias(f"u{number}"),
+        ]
         if rule.spec.on_fail == "quarantine":
             reasons.append(F.when(sound & rule.unexpected, F.lit(rule.name)))
     given = F.array(*[F.coalesce(reason, F.lit("")) for reason in reasons])
-    frame = frame.withColumn(REASONS, F.array_remove(given, ""))  # unlike array_compact, it is compiled
-    return frame.withColumn(CHECKS, F.struct(*checks) if checks else F.struct(F.lit(False).alias("e")))
+    frame = frame.withColumn(
+        REASONS, F.array_remove(given, "")
+    )  # unlike array_compact, it is compiled
+    return frame.withColumn(
+        CHECKS, F.struct(*checks) if checks else F.struct(F.lit(False).alias("e"))
+    )

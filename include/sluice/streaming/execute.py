@@ -9,19 +9,40 @@ from functools import partial, reduce
 
 from pyspark.sql import SparkSession
 
-from ..backfill import Range
-from ..backlog import Arrivals, Checkpoint, measure_step, table_version
-from ..checkpoint import Entry, Lease, check_parents, complete_epochs, find_unreported, forget, note_batch, take_turn
+from ..backlog import Arrivals, measure_step, table_version
+from ..backlog.ranges import Range
+from ..checkpoint import (
+    Checkpoint,
+    Entry,
+    Lease,
+    check_parents,
+    complete_epochs,
+    find_unreported,
+    forget,
+    note_batch,
+    take_turn,
+)
 from ..report import BatchReport, Counts, StepReport, add_histograms, merge_ranges
-from ..spec import Paths, Pipeline, RunRequest, Step, TableSource, Trigger, describe_trigger, never_ends, trigger_kind
+from ..sinks import describe_sink
+from ..sources import Intake, choose_intake
+from ..spark.failure import ChangedTable, UnplannedFiles, UnreadableFile
+from ..spark.tables import locate_target
+from ..spec import (
+    Pipeline,
+    RunRequest,
+    Step,
+    TableSource,
+    Trigger,
+    describe_trigger,
+    never_ends,
+    trigger_kind,
+)
+from ..storage import Paths
 from .batch import process_batch
 from .continuous import run_continuous
-from .drain import ChangedTable, OutOfTime, UnplannedFiles, UnreadableFile, drain
-from .sinks import describe_sink
-from .sources import Intake, choose_intake
+from .drain import OutOfTime, drain
 from .step import build_step, count_dropped_by_state
 from .step_run import StepRun
-from .tables import locate_target
 from .trigger import choose_end, choose_trigger
 
 Progress = Callable[[str, int, int, BatchReport | None], None]
@@ -55,10 +76,14 @@ class RunContext:
 
     def take_turn(self, table: str) -> AbstractContextManager[Lease | None]:
         """Wait for the right to commit to a table, as long as the time budget lasts."""
-        return take_turn(table, self.request.run_id, wait=max(60.0, self.deadline - time.monotonic()))
+        return take_turn(
+            table, self.request.run_id, wait=max(60.0, self.deadline - time.monotonic())
+        )
 
 
-def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range | None = None) -> bool:
+def run_step(
+    context: RunContext, step: Step, report: StepReport, chosen: Range | None = None
+) -> bool:
     """Drain one step into its report; False when the time budget ended it before its backlog.
 
     Args: chosen: the files of a backfill. Raises what building and draining raise.
@@ -68,8 +93,19 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
     checkpoint, trigger = Checkpoint(place), choose_trigger(step, context.request)
     lost = describe_trigger(trigger) if trigger == step.trigger else None
     report.warnings += [lost] if lost else []
-    report.offsets_before, report.watermark_before_ms = checkpoint.newest_commit, checkpoint.watermark_ms
-    intake = choose_intake(context.pipeline, step, context.paths, context.request, checkpoint, chosen, context.arrivals.get(step.name))
+    report.offsets_before, report.watermark_before_ms = (
+        checkpoint.newest_commit,
+        checkpoint.watermark_ms,
+    )
+    intake = choose_intake(
+        context.pipeline,
+        step,
+        context.paths,
+        context.request,
+        checkpoint,
+        chosen,
+        context.arrivals.get(step.name),
+    )
     target = locate_target(context.spark, step, context.paths)
     report.target = target or ", ".join(describe_sink(sink) for sink in step.sinks)
     if trigger_kind(trigger) == "continuous":
@@ -85,7 +121,16 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
         try:
             if intake.is_empty:
                 return True
-            done = drain(stream, place, partial(process_batch, run), context.deadline, context.raise_if_lost, trigger=trigger, end=end, mode=step.output_mode)
+            done = drain(
+                stream,
+                place,
+                partial(process_batch, run),
+                context.deadline,
+                context.raise_if_lost,
+                trigger=trigger,
+                end=end,
+                mode=step.output_mode,
+            )
             _note_end(context, step, report, trigger, done)
             _add_time(report, "drain", began)
             _judge(context.spark, run, report)
@@ -99,29 +144,54 @@ def run_step(context: RunContext, step: Step, report: StepReport, chosen: Range 
             _close(run, report)
 
 
-def _note_end(context: RunContext, step: Step, report: StepReport, trigger: Trigger, done: bool) -> None:
+def _note_end(
+    context: RunContext, step: Step, report: StepReport, trigger: Trigger, done: bool
+) -> None:
     """Say what is left where the query was stopped at its end: what waits then, or what a trial's time was too short for."""
     trial = context.request.dev_seconds is not None
     if not done and not trial:
-        place = context.pipeline.source_path(step.source, context.paths) if isinstance(step.source, TableSource) else ""
+        place = (
+            context.pipeline.source_path(step.source, context.paths)
+            if isinstance(step.source, TableSource)
+            else ""
+        )
         waiting = measure_step(step, context.paths, context.pipeline.idle_run_every, place)
         report.left_for_next_run = waiting.open_batch or bool(waiting.amount)
     if not done and trial and not never_ends(trigger):
-        report.warnings.append(f"the trial's {context.request.dev_seconds:g} seconds ended before its source did")
+        report.warnings.append(
+            f"the trial's {context.request.dev_seconds:g} seconds ended before its source did"
+        )
 
 
-def _build(context: RunContext, step: Step, report: StepReport, intake: Intake, target: str, earlier: StepRun | None) -> tuple:
+def _build(
+    context: RunContext,
+    step: Step,
+    report: StepReport,
+    intake: Intake,
+    target: str,
+    earlier: StepRun | None,
+) -> tuple:
     """The stream and its bookkeeping; a second try within the run goes on with what the first one counted."""
     with context.take_turn(target or report.quarantine):  # it may create the tables
-        stream, run = build_step(context.spark, context.pipeline, step, context.paths, context.request, intake, target)
+        stream, run = build_step(
+            context.spark, context.pipeline, step, context.paths, context.request, intake, target
+        )
     report.warnings += [w for w in intake.warnings if w not in report.warnings]
-    run.before_write, run.take_turn = partial(context.check_right, step), partial(context.take_turn, target or report.quarantine)
+    run.before_write, run.take_turn = (
+        partial(context.check_right, step),
+        partial(context.take_turn, target or report.quarantine),
+    )
     run.count_dropped = partial(count_dropped_by_state, context.spark)
     if earlier is not None:
         run.finished, run.run_ids = earlier.finished, earlier.run_ids
 
     def show(newest: Entry | None) -> None:
-        context.on_progress(step.name, sum(entry.amount for entry in run.finished), intake.total, newest and newest.batch)
+        context.on_progress(
+            step.name,
+            sum(entry.amount for entry in run.finished),
+            intake.total,
+            newest and newest.batch,
+        )
 
     run.on_batch = show
     show(None)
@@ -132,7 +202,9 @@ def _carry_over(run: StepRun, paths: Paths, checkpoint: Checkpoint) -> None:
     """Report what a run that died had finished; forget the notes that a report holds."""
     if run.finished:
         return  # a second try within this run: they are here already
-    missing, reported = find_unreported(paths, run.step.name, run.checkpoint, run.run_ids[0], checkpoint.newest_commit)
+    missing, reported = find_unreported(
+        paths, run.step.name, run.checkpoint, run.run_ids[0], checkpoint.newest_commit
+    )
     for entry in missing:
         run.carry_over(entry)
         note_batch(run.checkpoint, entry.model_copy(update={"run_id": run.run_ids[0]}))
@@ -156,17 +228,31 @@ def _close(run: StepRun, report: StepReport) -> None:
     checkpoint = Checkpoint(f"{run.checkpoint}/spark")
     run.drop_uncommitted(checkpoint.newest_commit)
     report.batches = [entry.batch for entry in run.finished]
-    report.files_read, report.bytes_read = sum(entry.batch.files for entry in run.finished), sum(entry.bytes for entry in run.finished)
+    report.files_read, report.bytes_read = (
+        sum(entry.batch.files for entry in run.finished),
+        sum(entry.bytes for entry in run.finished),
+    )
     report.ranges = reduce(merge_ranges, (entry.batch.ranges for entry in run.finished), {})
-    report.delivered = dict(sum((Counter(entry.batch.delivered) for entry in run.finished), Counter()))
+    report.delivered = dict(
+        sum((Counter(entry.batch.delivered) for entry in run.finished), Counter())
+    )
     report.counts = sum((batch.counts for batch in report.batches), Counts())
     report.conflicts = sum(batch.conflicts for batch in report.batches)
     report.overtaken = sum(batch.overtaken for batch in report.batches)
     samples = sorted({sample for batch in report.batches for sample in batch.conflict_samples})
     report.conflict_samples = samples[:1] + samples[1:][-1:]
     report.lateness = reduce(add_histograms, (batch.lateness for batch in report.batches), [])
-    report.warnings += [warning for warning in run.intake.review(report.batches) if warning not in report.warnings]
+    report.warnings += [
+        warning for warning in run.intake.review(report.batches) if warning not in report.warnings
+    ]
     report.rules = run.rule_results() + run.table_results
-    report.offsets_after, report.watermark_after_ms = checkpoint.newest_commit, checkpoint.watermark_ms
-    found = {"target": table_version(run.target) if run.target else None, "quarantine": table_version(report.quarantine), "late": table_version(run.paths.late(run.step.name))}
+    report.offsets_after, report.watermark_after_ms = (
+        checkpoint.newest_commit,
+        checkpoint.watermark_ms,
+    )
+    found = {
+        "target": table_version(run.target) if run.target else None,
+        "quarantine": table_version(report.quarantine),
+        "late": table_version(run.paths.late(run.step.name)),
+    }
     report.versions = {name: version for name, version in found.items() if version is not None}

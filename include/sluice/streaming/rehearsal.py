@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from ..spec import Paths, RunRequest, load_pipeline
-from .session import open_session
-from .settings import spark_settings
-from .sources import rehearse_intake
+from ..sources import rehearse_intake
+from ..spark.session import open_session
+from ..spark.settings import spark_settings
+from ..spec import RunRequest, load_pipeline
+from ..storage import Paths
 from .step import build_step
 
 
@@ -18,5 +19,13 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
     with open_session(spark_settings(pipeline, 0, root=str(folder))) as spark:
         for step in pipeline.steps:
             paths = Paths.under(folder, pipeline.name)
-            build_step(spark, pipeline, step, paths, request, rehearse_intake(pipeline, step, paths, landing), step.target_path(paths))
+            build_step(
+                spark,
+                pipeline,
+                step,
+                paths,
+                request,
+                rehearse_intake(pipeline, step, paths, landing),
+                step.target_path(paths),
+            )
     return [step.name for step in pipeline.steps]

@@ -13,11 +13,12 @@ from ..checkpoint import Entry, Lease
 from ..quality.expectations import validate_table
 from ..quality.rules import RowRule, row_result
 from ..report import Counts, RuleResult
-from ..spec import Paths, RuleSpec, Step
-from .columns import col
-from .sources import Intake
+from ..sources import Intake
+from ..spark.columns import col
+from ..spark.tables import Transaction
+from ..spec import RuleSpec, Step
+from ..storage import Paths
 from .survey import Survey
-from .tables import Transaction
 
 Verdict = tuple[int, int, list[str]]
 """(rows evaluated, rows unexpected, samples) of one rule."""
@@ -66,7 +67,9 @@ class StepRun:
 
     def transaction(self, batch: int, note: dict | None = None) -> Transaction:
         """The key under which a batch writes. The checkpoint's generation is part of it: a new checkpoint counts its batches from 0 again."""
-        return Transaction(f"sluice/{self.paths.pipeline}/{self.step.name}/{self.generation}", batch, note or {})
+        return Transaction(
+            f"sluice/{self.paths.pipeline}/{self.step.name}/{self.generation}", batch, note or {}
+        )
 
     def verdicts(self, survey: Survey) -> dict[str, Verdict]:
         """A survey's rule counts, by the rule's name."""
@@ -79,18 +82,34 @@ class StepRun:
 
     def drop_uncommitted(self, newest_commit: int | None) -> None:
         """Leave out a batch that Spark did not commit: the next run gets it again, finds its rows in the table, and reports it."""
-        self.finished = [entry for entry in self.finished if newest_commit is not None and entry.batch.batch_id <= newest_commit]
+        self.finished = [
+            entry
+            for entry in self.finished
+            if newest_commit is not None and entry.batch.batch_id <= newest_commit
+        ]
 
     def rule_results(self) -> list[RuleResult]:
         """The verdict of each row rule over the batches so far; of the samples the first and the last are kept."""
         return [row_result(rule, *self._verdict(rule.name)) for rule in self.rules]
 
     def _verdict(self, rule: str) -> Verdict:
-        found = [verdicts[rule] for verdicts in (*(entry.rules for entry in self.finished), self.refused) if rule in verdicts]
+        found = [
+            verdicts[rule]
+            for verdicts in (*(entry.rules for entry in self.finished), self.refused)
+            if rule in verdicts
+        ]
         texts = sorted({text for _, _, samples in found for text in samples})
-        return sum(evaluated for evaluated, _, _ in found), sum(unexpected for _, unexpected, _ in found), texts[:1] + texts[1:][-1:]
+        return (
+            sum(evaluated for evaluated, _, _ in found),
+            sum(unexpected for _, unexpected, _ in found),
+            texts[:1] + texts[1:][-1:],
+        )
 
     def judge_run(self, spark: SparkSession) -> list[RuleResult]:
         """The verdict of each table-level rule on the rows this run wrote."""
-        rows = spark.read.format("delta").load(self.target).where(F.col("_run_id").isin(*self.run_ids))
-        return validate_table(rows.select(*[col(c) for c in self.business.names]), self.table_rules, self.hidden)
+        rows = (
+            spark.read.format("delta").load(self.target).where(F.col("_run_id").isin(*self.run_ids))
+        )
+        return validate_table(
+            rows.select(*[col(c) for c in self.business.names]), self.table_rules, self.hidden
+        )

@@ -11,8 +11,19 @@ from pyspark.sql import functions as F
 
 from ..quality.rules import RowRule
 from ..report import BOUNDS
+from ..spark.columns import (
+    CHECKS,
+    DEFECT,
+    ENTERED,
+    FILTERED,
+    PARSED,
+    REASONS,
+    RESCUED,
+    STAGE,
+    TIME,
+    col,
+)
 from ..spec import rule_columns
-from .columns import CHECKS, DEFECT, ENTERED, FILTERED, PARSED, REASONS, RESCUED, STAGE, TIME, col
 
 _SAMPLE_LENGTH = 80
 
@@ -63,15 +74,32 @@ def _samples(number: int, rule: RowRule, hidden: set[str]) -> list[Column]:
 def _lateness(newest_ms: int | None) -> list[Column]:
     """How many rows are farther behind than each bound of the histogram; nothing before anything was seen."""
     behind = F.lit((newest_ms or 0) * 1000) - F.unix_micros(TIME)
-    return [] if newest_ms is None else [_count(is_good() & (behind > F.lit(bound * 1_000_000))).alias(f"behind{bound}") for bound in BOUNDS]
+    return (
+        []
+        if newest_ms is None
+        else [
+            _count(is_good() & (behind > F.lit(bound * 1_000_000))).alias(f"behind{bound}")
+            for bound in BOUNDS
+        ]
+    )
 
 
 def _bars(seen: Row, newest_ms: int | None) -> list[int]:
-    over = [] if newest_ms is None else [seen["good"], *(seen[f"behind{bound}"] for bound in BOUNDS), 0]
+    over = (
+        []
+        if newest_ms is None
+        else [seen["good"], *(seen[f"behind{bound}"] for bound in BOUNDS), 0]
+    )
     return [more - less for more, less in pairwise(over)]
 
 
-def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidden: set[str], newest_ms: int | None = None) -> Survey:
+def take_survey(
+    frame: DataFrame,
+    rules: list[RowRule],
+    watermark_ms: int,
+    hidden: set[str],
+    newest_ms: int | None = None,
+) -> Survey:
     """Count a classified batch in one pass.
 
     Args: hidden: columns whose values are never shown. newest_ms: the newest event time of earlier batches, epoch milliseconds.
@@ -91,7 +119,10 @@ def take_survey(frame: DataFrame, rules: list[RowRule], watermark_ms: int, hidde
     ]
     measures += _lateness(newest_ms)
     for number, rule in enumerate(rules):
-        measures += [_count(F.col(f"{CHECKS}.e{number}")).alias(f"e{number}"), _count(F.col(f"{CHECKS}.u{number}")).alias(f"u{number}")]
+        measures += [
+            _count(F.col(f"{CHECKS}.e{number}")).alias(f"e{number}"),
+            _count(F.col(f"{CHECKS}.u{number}")).alias(f"u{number}"),
+        ]
         measures += _samples(number, rule, hidden)
     seen = frame.agg(*measures).first()
     verdicts = [(seen[f"e{n}"], seen[f"u{n}"], _texts(seen, n)) for n in range(len(rules))]

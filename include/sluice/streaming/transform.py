@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ..errors import SpecError
-from .columns import DEFECT, ENTERED, FILTERED, PARSED, RAW, RESCUED, SOURCE, STAGE, col
-from .user_code import load_code
+from ..spark.columns import DEFECT, ENTERED, FILTERED, PARSED, RAW, RESCUED, SOURCE, STAGE, col
+from ..spark.failure import sql_message
+from ..spec.user_code import load_code
 
 _CARRIED = (RAW, DEFECT, RESCUED, SOURCE)
 ROW = "_row"
@@ -30,14 +31,13 @@ def read_sql(folder: Path, reference: str) -> str:
     """The text of a SQL file. Raises SpecError when it does not exist."""
     path = folder / reference
     if not path.is_file():
-        raise SpecError("no such file", where=f"transform {reference}", value=str(path), do="The path is relative to the pipeline's YAML")
+        raise SpecError(
+            "no such file",
+            where=f"transform {reference}",
+            value=str(path),
+            do="The path is relative to the pipeline's YAML",
+        )
     return path.read_text(encoding="utf-8").strip().rstrip(";")
-
-
-def sql_message(error: Exception) -> str:
-    """The first line of a Spark error: the sentence, without plan and Java stack."""
-    text = error.getMessage() if isinstance(error, PySparkException) and error.getMessage() else str(error)
-    return " ".join(text.split("\n\nJVM")[0].split("; line")[0].split("\n;")[0].split())[:500]
 
 
 def _simple_select(spark: SparkSession, sql: str) -> tuple[list, object | None] | None:
@@ -56,7 +56,21 @@ def _simple_select(spark: SparkSession, sql: str) -> tuple[list, object | None] 
 
 def _needs_own_branch(expressions: list) -> bool:
     """True when an expression makes rows (explode), looks at other rows (windows, aggregates) or holds a query of its own."""
-    words = ("explode", "inline", "stack(", "posexplode", " over ", "windowspec", "scalar-subquery", "json_tuple", "sum(", "count(", "avg(", "min(", "max(")
+    words = (
+        "explode",
+        "inline",
+        "stack(",
+        "posexplode",
+        " over ",
+        "windowspec",
+        "scalar-subquery",
+        "json_tuple",
+        "sum(",
+        "count(",
+        "avg(",
+        "min(",
+        "max(",
+    )
     return any(word in str(e.toString()).lower() for e in expressions for word in words)
 
 
@@ -66,18 +80,28 @@ def apply_sql(frame: DataFrame, sql: str, where: str) -> DataFrame:
     business = [c for c in frame.columns if c not in _CARRIED]
     try:
         simple = _simple_select(spark, sql)
-        if simple is None or _needs_own_branch(simple[0] + ([simple[1]] if simple[1] is not None else [])):
+        if simple is None or _needs_own_branch(
+            simple[0] + ([simple[1]] if simple[1] is not None else [])
+        ):
             return _apply_on_branch(frame, lambda view: _run_sql(view, sql), where)
         to_column = spark._jvm.org.apache.spark.sql.classic.ExpressionUtils.column
         projected: list[Column] = []
         for expression in simple[0]:
             star = expression.getClass().getSimpleName() == "UnresolvedStar"
             projected += [col(c) for c in business] if star else [Column(to_column(expression))]
-        kept = F.coalesce(Column(to_column(simple[1])), F.lit(False)) if simple[1] is not None else F.lit(True)
+        kept = (
+            F.coalesce(Column(to_column(simple[1])), F.lit(False))
+            if simple[1] is not None
+            else F.lit(True)
+        )
         stage = F.when(F.col(DEFECT).isNotNull() | kept, F.lit(ENTERED)).otherwise(F.lit(FILTERED))
         return frame.select(*projected, *_CARRIED, stage.alias(STAGE))
     except PySparkException as error:
-        raise SpecError(f"the SQL cannot run: {sql_message(error)}", where=where, do="`sluice validate --spark` checks it without data") from None
+        raise SpecError(
+            f"the SQL cannot run: {sql_message(error)}",
+            where=where,
+            do="`sluice validate --spark` checks it without data",
+        ) from None
 
 
 def _run_sql(view: DataFrame, sql: str) -> DataFrame:
@@ -85,15 +109,24 @@ def _run_sql(view: DataFrame, sql: str) -> DataFrame:
     return view.sparkSession.sql(sql)
 
 
-def _apply_on_branch(frame: DataFrame, function: Callable[[DataFrame], DataFrame], where: str) -> DataFrame:
+def _apply_on_branch(
+    frame: DataFrame, function: Callable[[DataFrame], DataFrame], where: str
+) -> DataFrame:
     """Transformed rows beside the rows that entered the transform (for the count) and the malformed ones (for the quarantine)."""
     sound = frame.where(F.col(DEFECT).isNull())
     business = [col(c) for c in frame.columns if c not in _CARRIED]
     result = function(sound.select(*business, F.struct(*_CARRIED).alias(ROW)))
     if ROW not in result.columns:
-        raise SpecError(f"the transform drops the column {ROW}, so its rows could not be traced to where they came from", where=where,
-                        do=f"Select {ROW} as well (a query that explodes or joins), or group by it")
-    entered = result.select(*[col(c) for c in result.columns if c != ROW], *[F.col(f"{ROW}.{c}").alias(c) for c in _CARRIED], F.lit(ENTERED).alias(STAGE))
+        raise SpecError(
+            f"the transform drops the column {ROW}, so its rows could not be traced to where they came from",
+            where=where,
+            do=f"Select {ROW} as well (a query that explodes or joins), or group by it",
+        )
+    entered = result.select(
+        *[col(c) for c in result.columns if c != ROW],
+        *[F.col(f"{ROW}.{c}").alias(c) for c in _CARRIED],
+        F.lit(ENTERED).alias(STAGE),
+    )
     stage = F.when(F.col(DEFECT).isNull(), F.lit(PARSED)).otherwise(F.lit(ENTERED))
     counted = frame.select(*_CARRIED, stage.alias(STAGE))
     return entered.unionByName(counted, allowMissingColumns=True)
@@ -112,9 +145,15 @@ def apply_transform(frame: DataFrame, folder: Path, reference: str | None) -> Da
         try:
             result = function(view)
         except Exception as error:  # the user's code may raise anything
-            raise SpecError(f"the transform raised {type(error).__name__}: {sql_message(error)}", where=where, do="Call it on a small frame in a test") from error
+            raise SpecError(
+                f"the transform raised {type(error).__name__}: {sql_message(error)}",
+                where=where,
+                do="Call it on a small frame in a test",
+            ) from error
         if not isinstance(result, DataFrame):
-            raise SpecError("the transform must return a DataFrame", where=where, value=type(result).__name__)
+            raise SpecError(
+                "the transform must return a DataFrame", where=where, value=type(result).__name__
+            )
         return result
 
     return _apply_on_branch(frame, call, where)

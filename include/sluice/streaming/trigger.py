@@ -2,9 +2,22 @@
 
 import time
 
-from ..spec import AVAILABLE_NOW, Interval, RunRequest, Step, Trigger, is_trial_source, never_ends, trigger_kind
+from ..spec import (
+    AVAILABLE_NOW,
+    Interval,
+    RunRequest,
+    Step,
+    Trigger,
+    is_trial_source,
+    never_ends,
+    trigger_kind,
+)
 
-_OPTIONS = {"available_now": {"availableNow": True}, "once": {"once": True}, "default": {"processingTime": "0 seconds"}}
+_OPTIONS = {
+    "available_now": {"availableNow": True},
+    "once": {"once": True},
+    "default": {"processingTime": "0 seconds"},
+}
 """Trigger -> arguments of `DataStreamWriter.trigger`; Spark's default is an interval of nothing."""
 _INTERVALS = {"processing_time": "processingTime", "continuous": "continuous"}
 
@@ -13,13 +26,21 @@ def choose_trigger(step: Step, request: RunRequest) -> Trigger:
     """The step's trigger. A backfill always drains; a trial source is read under `default`, because it knows no availableNow."""
     if request.window is not None:
         return AVAILABLE_NOW
-    return "default" if is_trial_source(step.source) and step.trigger == AVAILABLE_NOW else step.trigger
+    return (
+        "default"
+        if is_trial_source(step.source) and step.trigger == AVAILABLE_NOW
+        else step.trigger
+    )
 
 
 def trigger_options(trigger: Trigger) -> dict:
     """Arguments of `DataStreamWriter.trigger`."""
     if isinstance(trigger, Interval):
-        return {_INTERVALS[trigger_kind(trigger)]: f"{int(trigger.length.total_seconds() * 1000)} milliseconds"}
+        return {
+            _INTERVALS[
+                trigger_kind(trigger)
+            ]: f"{int(trigger.length.total_seconds() * 1000)} milliseconds"
+        }
     return _OPTIONS[trigger]
 
 

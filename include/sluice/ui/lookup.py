@@ -13,14 +13,20 @@ from ..orchestration.dag import BACKFILL
 def _tags_of(dag_ids: Iterable[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     with create_session() as session:
-        for dag_id, tag in session.execute(select(DagTag.dag_id, DagTag.name).where(DagTag.dag_id.in_(list(dag_ids)))):
+        for dag_id, tag in session.execute(
+            select(DagTag.dag_id, DagTag.name).where(DagTag.dag_id.in_(list(dag_ids)))
+        ):
             found.setdefault(dag_id, set()).add(tag)
     return found
 
 
 def list_pipelines(dag_ids: Iterable[str]) -> list[str]:
     """Names of the pipelines among these DAGs; a backfill DAG belongs to its pipeline and is not named again."""
-    return sorted(dag_id for dag_id, tags in _tags_of(dag_ids).items() if "sluice" in tags and "backfill" not in tags)
+    return sorted(
+        dag_id
+        for dag_id, tags in _tags_of(dag_ids).items()
+        if "sluice" in tags and "backfill" not in tags
+    )
 
 
 def pipeline_of(dag_id: str) -> str | None:
@@ -34,7 +40,9 @@ def pipeline_of(dag_id: str) -> str | None:
 def explain_missing_report(dag_id: str, run_id: str) -> str:
     """One or two sentences: why this run has no report, and what to do."""
     with create_session() as session:
-        state = session.scalar(select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+        state = session.scalar(
+            select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)
+        )
     if state is None:
         return "Airflow knows no such run. Open the tab from the run itself."
     if state in ("queued", "running"):

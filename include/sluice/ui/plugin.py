@@ -26,8 +26,19 @@ class SluicePlugin(AirflowPlugin):
     name = "sluice"
     fastapi_apps = [{"app": serve, "url_prefix": "/sluice", "name": "sluice"}]
     external_views = [
-        {"name": "Data quality", "href": "sluice/", "destination": "nav", "url_route": "data-quality", "nav_top_level": True},
-        {"name": "Quality report", "href": "sluice/report?dag_id={DAG_ID}&run_id={RUN_ID}", "destination": "dag_run", "url_route": "quality-report"},
+        {
+            "name": "Data quality",
+            "href": "sluice/",
+            "destination": "nav",
+            "url_route": "data-quality",
+            "nav_top_level": True,
+        },
+        {
+            "name": "Quality report",
+            "href": "sluice/report?dag_id={DAG_ID}&run_id={RUN_ID}",
+            "destination": "dag_run",
+            "url_route": "quality-report",
+        },
     ]
     listeners = [pools]
     timetables = [BackfillCronTimetable, BackfillDeltaTimetable]

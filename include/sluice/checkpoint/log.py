@@ -1,0 +1,150 @@
+"""Reads a Spark checkpoint without Spark: which batches were planned and committed, the watermark, the files seen.
+
+Layout (Spark 4.2): `offsets/N` and `commits/N` hold `v1`, then JSON lines; `sources/0/K` holds one JSON line a file, compacted into `K.compact`.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
+
+from ..storage import open_path
+
+
+def normalize_uri(uri: str) -> str:
+    """A file's URI as Spark logs it -> the path a listing shows: `file:///a%20b` -> `/a b`; other schemes keep their bucket."""
+    path = unquote(uri)
+    if path.startswith("file:"):
+        return "/" + path.removeprefix("file:").lstrip("/")
+    return path
+
+
+@dataclass(frozen=True)
+class SeenFile:
+    """One entry of the file source's log."""
+
+    path: str
+    modified_ms: int
+    log_id: int
+
+
+def _files(folder: Path) -> list[Path]:
+    """What lies in a folder; nothing when it is absent, which a bucket says in its own way. In a bucket each question costs a request, so none is asked before."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _numbered(files: list[Path]) -> dict[int, Path]:
+    """Batch id -> file, without Spark's hidden temporary and checksum files."""
+    return {int(p.name): p for p in files if p.name.isdigit()}
+
+
+def _json_lines(path: Path) -> list[dict]:
+    """The JSON lines after the version line; `-` stands for a source without an offset."""
+    text = path.read_text(encoding="utf-8").removeprefix(
+        "\0"
+    )  # Kafka's source begins its note with one, for the sake of Spark 2.1
+    lines = text.split("\n")  # names may hold what splitlines takes for a line break
+    if not lines or not lines[0].startswith("v"):
+        raise ValueError(f"{path} does not start with a version line")
+    return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]
+
+
+class Checkpoint:
+    """A snapshot of one checkpoint folder (`<checkpoint>/spark`); an absent folder reads as an empty checkpoint."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = open_path(folder)
+
+    @cached_property
+    def offsets(self) -> dict[int, Path]:
+        """Planned batches."""
+        return _numbered(_files(self.folder / "offsets"))
+
+    @cached_property
+    def commits(self) -> dict[int, Path]:
+        """Finished batches."""
+        return _numbered(_files(self.folder / "commits"))
+
+    @property
+    def newest_commit(self) -> int | None:
+        """Id of the newest finished batch; None before the first."""
+        return max(self.commits, default=None)
+
+    @property
+    def open_batch(self) -> int | None:
+        """Id of a batch that was planned and not finished; None when there is none."""
+        newest = max(self.offsets, default=None)
+        return newest if newest is not None and newest not in self.commits else None
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """The watermark the next batch starts from, epoch milliseconds; None before the first batch."""
+        if self.newest_commit is None:
+            return None
+        lines = _json_lines(self.commits[self.newest_commit])
+        return lines[0].get("nextBatchWatermarkMs") if lines else None
+
+    @property
+    def last_run(self) -> datetime | None:
+        """When the newest batch was finished, UTC."""
+        if self.newest_commit is None:
+            return None
+        return datetime.fromtimestamp(self.commits[self.newest_commit].stat().st_mtime, UTC)
+
+    def batch_watermark_ms(self, batch: int) -> int:
+        """The watermark in force in a planned batch; 0 before any event was seen."""
+        return _json_lines(self.folder / "offsets" / str(batch))[0]["batchWatermarkMs"]
+
+    def source_offset(self, batch: int | None) -> dict:
+        """Where the source stands after a planned batch, as the source wrote it; empty before the first, or when it wrote nothing."""
+        if batch is None or batch < 0:
+            return {}
+        lines = _json_lines(self.folder / "offsets" / str(batch))
+        return lines[1] if len(lines) > 1 else {}
+
+    def initial_offset(self) -> dict | None:
+        """Where a Kafka source began, as it wrote it; None before its first run."""
+        path = self.folder / "sources" / "0" / "0"
+        lines = _json_lines(path) if path.exists() else []
+        return lines[0] if lines else None
+
+    def log_offset(self, batch: int | None) -> int:
+        """The file source's position after a batch; -1 before the first."""
+        return self.source_offset(batch).get("logOffset", -1)
+
+    def seen_files(self, after: int = -1) -> list[SeenFile]:
+        """Every file the source has taken note of, read or about to be read. Args: after: only those of later positions; then most often only the last notes are read."""
+        folder = self.folder / "sources" / "0"
+        files = _files(folder)
+        compacts = [
+            int(p.name.removesuffix(".compact"))
+            for p in files
+            if p.name.endswith(".compact") and p.name[0].isdigit()
+        ]
+        base = max(compacts, default=-1)
+        paths = [folder / f"{base}.compact"] if base > after else []
+        paths += [p for n, p in sorted(_numbered(files).items()) if n > max(base, after)]
+        return [
+            SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"])
+            for path in paths
+            for e in _json_lines(path)
+            if e["batchId"] > after
+        ]
+
+    def batch_files(self, batch: int) -> list[SeenFile]:
+        """The files of a planned batch."""
+        low, high = self.log_offset(batch - 1), self.log_offset(batch)
+        folder = self.folder / "sources" / "0"
+        plain = [folder / str(n) for n in range(low + 1, high + 1)]
+        if all(p.exists() for p in plain):
+            return [
+                SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"])
+                for p in plain
+                for e in _json_lines(p)
+            ]
+        return [f for f in self.seen_files() if low < f.log_id <= high]

@@ -1,0 +1,1 @@
+"""Batches as files of a folder that any reader may read."""

@@ -1,0 +1,1 @@
+"""Batches in a table of PostgreSQL, each once."""

@@ -1,0 +1,81 @@
+"""The ledger of written batches, the lock that lets one delivery of a batch go on at a time, and the staging tables that belong to it."""
+
+import hashlib
+import re
+import secrets
+
+from .postgres import Database
+from .staging import Staged
+from .table import quote_name, split_name
+
+_CREATE = """
+CREATE TABLE IF NOT EXISTS {ledger} (key text, target text, batch bigint, rows bigint NOT NULL, written_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (key, target, batch))"""
+_NOTE = """
+INSERT INTO {ledger} (key, target, batch, rows) SELECT ?, ?, ?::bigint, count(*) FROM {source} ON CONFLICT (key, target, batch) DO NOTHING"""
+_STAGING = r"sluice_stage_([0-9a-f]{16})_[0-9a-f]{8}"
+_LEFT = """
+SELECT json_agg(tablename) FROM pg_tables
+WHERE schemaname = coalesce(nullif(?, ''), current_schema()) AND tableowner = current_user AND tablename ~ '^sluice_stage_'"""
+
+
+class Ledger:
+    """The ledger of one sink's table. A step may have two JDBC sinks, so the table is part of a batch's key. Methods raise SqlError."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
+        *self._schema, _ = self._parts = split_name(name, "ledger")
+        self._name = quote_name(*self._parts)
+
+    def create(self) -> None:
+        """Create it where it is absent."""
+        self._database.run(_CREATE, ledger=self._name)
+
+    def read(self, key: str, target: str, batch: int) -> int | None:
+        """The rows of a batch that was written; None when it was not."""
+        return self._database.ask(
+            "SELECT to_json(rows) FROM {ledger} WHERE key = ? AND target = ? AND batch = ?::bigint",
+            key,
+            target,
+            batch,
+            ledger=self._name,
+        )
+
+    def note(
+        self, key: str, target: str, batch: int, staged: Staged, *, only_explain: bool = False
+    ) -> bool:
+        """Note a batch with as many rows as are staged; False when it stands there already. Waits for a transaction that is about to note the same."""
+        statement = ("EXPLAIN " if only_explain else "") + _NOTE
+        return (
+            self._database.run(
+                statement,
+                key,
+                target,
+                batch,
+                *staged.values,
+                ledger=self._name,
+                source=staged.source,
+            )
+            == 1
+        )
+
+    def lock(self, token: str) -> str:
+        """Wait until no other connection delivers a batch; the lock ends with this one. Returns a name for its staging table."""
+        number = hashlib.sha256(token.encode()).digest()[:8]
+        self._database.run(
+            "SELECT pg_advisory_lock(?::bigint)", int.from_bytes(number, signed=True)
+        )
+        return quote_name(*self._schema, f"sluice_stage_{number.hex()}_{secrets.token_hex(4)}")
+
+    def drop_leftovers(self) -> None:
+        """Drop the staging tables of deliveries that died: those whose lock nobody holds."""
+        for name in self._database.ask(_LEFT, *self._schema or [""]) or []:
+            staged = re.fullmatch(_STAGING, name)
+            number = staged and int.from_bytes(bytes.fromhex(staged[1]), signed=True)
+            if staged and self._database.ask(
+                "SELECT to_json(pg_try_advisory_lock(?::bigint))", number
+            ):
+                self._database.run(
+                    "DROP TABLE IF EXISTS {staging}", staging=quote_name(*self._schema, name)
+                )
+                self._database.run("SELECT pg_advisory_unlock(?::bigint)", number)

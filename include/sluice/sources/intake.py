@@ -1,0 +1,60 @@
+"""What a run takes from a source: the same questions for files, topics and tables."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..checkpoint import Checkpoint
+from ..report import BatchReport
+from ..spec import Source
+
+
+@dataclass(frozen=True)
+class BatchInput:
+    """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets or commits, from and until (not included), by place."""
+
+    amount: int = 0
+    files: int = 0
+    bytes: int = 0
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+    """Files that cannot be read, and why; each becomes one quarantined record."""
+    small: bool = False
+    """True where the parsed rows fit into memory."""
+    fetched: bool = False
+    """True where a second pass would ask a server for the records again, which may then have fewer: what is counted and what is written is read once."""
+
+
+class Intake(ABC):
+    """What a run takes from a source. `warnings`: what a person should know, filled in by `open`."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.warnings: list[str] = []
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """How much waits, in the unit of `BatchInput.amount`; 0 when it is not known."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True where Spark could not even begin, because what the step begins with is not there yet."""
+        return False
+
+    @abstractmethod
+    def open(self, spark: SparkSession) -> DataFrame:
+        """The unbounded frame: the user's columns and `_raw`, `_defect`, `_rescued`, `_source`."""
+
+    @abstractmethod
+    def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
+        """What a batch reads that Spark has planned."""
+
+    def review(self, batches: list[BatchReport]) -> list[str]:
+        """What a person should know of batches, after they were read."""
+        return []
+
+    def absorb(self, error: Exception) -> None:
+        """Make the next try go on without what made this one fail; raises the error where that cannot be."""
+        raise error

@@ -1,0 +1,272 @@
+"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would be."""
+
+import json
+from datetime import datetime
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro, to_avro
+
+from ..backlog import (
+    TopicBacklog,
+    describe_losses,
+    measure_expired,
+    measure_topics,
+    planned_offsets,
+)
+from ..checkpoint import Checkpoint
+from ..errors import SourceError, SpecError, TransientError
+from ..report import BatchReport, merge_ranges
+from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, quote
+from ..spec import KafkaSource, KafkaStart, resolve_cluster, spark_options
+from .intake import BatchInput, Intake
+from .parse.headers import record_pattern
+from .parse.text_records import decode, parse_text
+
+_PATIENCE = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
+_FETCH_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "30000"}
+"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for records once. Spark's and Kafka's own bounds are three minutes."""
+_TOMBSTONE = "the record has no value (a tombstone)"
+
+
+class KafkaIntake(Intake):
+    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill begins."""
+
+    def __init__(
+        self,
+        source: KafkaSource,
+        folder: Path,
+        checkpoint: Checkpoint | None,
+        since: datetime | None = None,
+    ) -> None:
+        super().__init__(source)
+        self.folder, self.since = folder, since
+        self.backlog = (
+            measure_topics(source, checkpoint) if checkpoint is not None else TopicBacklog()
+        )
+        self.warnings = describe_losses(self.backlog)
+        if self.backlog.recreated or (self.warnings and source.fail_on_data_loss):
+            self._refuse(checkpoint)
+
+    def _refuse(self, checkpoint: Checkpoint) -> None:
+        """Raise for records that no run can read any more, and for a topic whose offsets mean other records now."""
+        anew = f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table keep rows that are read again from being doubled"
+        go_on = "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; the report then says what is missing"
+        raise SourceError(
+            f"the topics do not hold what this checkpoint expects: {'; '.join(self.warnings)}",
+            where=f"brokers {resolve_cluster(self.source)[0]}",
+            do=anew if self.backlog.recreated else go_on,
+        )
+
+    @property
+    def total(self) -> int:
+        """Offsets."""
+        return self.backlog.records
+
+    def open(self, spark: SparkSession) -> DataFrame:
+        """Every record of the topics."""
+        source = self.source
+        frame = spark.readStream.format("kafka").options(**self._options()).load()
+        fields = [
+            "topic",
+            "partition",
+            "offset",
+            "timestamp",
+            F.col("timestampType").alias("timestamp_type"),
+            "key",
+        ]
+        fields += (["headers"] if source.headers else []) + (["value"] if source.keep_value else [])
+        records = frame.select(
+            F.col("value").alias("_value"),
+            F.col("value").cast("string").alias(RAW),
+            F.struct(*fields).alias(SOURCE),
+        )
+        parsed = self._parse(records)
+        if source.tombstones == "quarantine":
+            defect = F.when(F.col("_value").isNull(), F.lit(_TOMBSTONE)).otherwise(F.col(DEFECT))
+        else:
+            defect = F.when(F.col("_value").isNotNull(), F.col(DEFECT))
+        return parsed.select(
+            *[col(c) for c in source.columns], RAW, defect.alias(DEFECT), RESCUED, SOURCE
+        )
+
+    def _parse(self, records: DataFrame) -> DataFrame:
+        source, nothing = self.source, F.lit(None).cast("string")
+        if source.format == "bytes":
+            return records.select(
+                F.col("_value").alias("value"),
+                "_value",
+                RAW,
+                nothing.alias(DEFECT),
+                nothing.alias(RESCUED),
+                SOURCE,
+            )
+        if source.format == "avro":
+            return _parse_avro(records, source, self.folder)
+        if source.format == "csv":  # a line break that ends the record is none of it
+            records = records.withColumn(RAW, F.regexp_replace(RAW, "\r?\n$", ""))
+        parsed = parse_text(
+            decode(records, source), source, {}, lambda paths: F.lit(True), SOURCE, "_value"
+        )
+        if source.format != "csv":
+            return parsed
+        # A value is one record: what stands in a second line would be passed over in silence.
+        lines = F.when(
+            F.col(RAW).rlike("[\\r\\n]")
+            & ~F.col(RAW).rlike(f"^{record_pattern(source)}[\\r\\n]*$"),
+            F.lit("more than one line"),
+        )
+        blank = F.when(F.btrim(F.col(RAW), F.lit(" \t\r\n")) == "", F.lit("the value is blank"))
+        return parsed.withColumn(DEFECT, F.coalesce(blank, lines, F.col(DEFECT)))
+
+    def _options(self) -> dict[str, str]:
+        source = self.source
+        chosen = {
+            "subscribe": ",".join(source.subscribe),
+            "subscribePattern": source.subscribe_pattern,
+            "assign": source.assign and json.dumps(source.assign),
+        }
+        ours = {name: value for name, value in chosen.items() if value}
+        ours |= {
+            "failOnDataLoss": str(source.fail_on_data_loss).lower(),
+            "includeHeaders": str(source.headers).lower(),
+            "kafka.isolation.level": source.isolation,
+        }
+        ours |= (
+            {"maxOffsetsPerTrigger": str(source.max_offsets_per_batch)}
+            if source.max_offsets_per_batch
+            else {}
+        )
+        return {
+            **self._patience(),
+            **source.options,
+            **spark_options(source),
+            **ours,
+            **self._start(),
+        }
+
+    def _patience(self) -> dict[str, str]:
+        """Our bounds where the user's options have none. The two of the client go together: Kafka refuses the first where it is less than the second."""
+        named = {name.lower() for name in self.source.options}
+        return _FETCH_PATIENCE | ({} if named & set(_PATIENCE) else _PATIENCE)
+
+    def _start(self) -> dict[str, str]:
+        start = KafkaStart(timestamp=self.since) if self.since is not None else self.source.start
+        if isinstance(start, str):
+            return {"startingOffsets": start}
+        if start.timestamp is not None:
+            return {
+                "startingTimestamp": str(int(start.timestamp.timestamp() * 1000)),
+                "startingOffsetsByTimestampStrategy": "latest",
+            }
+        named = {"earliest": -2, "latest": -1}  # Spark wants every partition named
+        chosen = {
+            t: {str(p): start.offsets.get(t, {}).get(p, "earliest") for p in parts}
+            for t, parts in self.backlog.partitions.items()
+        }
+        return {
+            "startingOffsets": json.dumps(
+                {
+                    topic: {p: named.get(o, o) for p, o in parts.items()}
+                    for topic, parts in chosen.items()
+                }
+            )
+        }
+
+    def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
+        """The offsets of a planned batch."""
+        ranges = {
+            f"{topic}/{p}": span
+            for topic, parts in planned_offsets(checkpoint, batch).items()
+            for p, span in sorted(parts.items())
+            if span[1] > span[0]
+        }
+        amount = sum(until - start for start, until in ranges.values())
+        return BatchInput(amount=amount, ranges=ranges, fetched=True)
+
+    def review(self, batches: list[BatchReport]) -> list[str]:
+        """Records that may have expired between planning and reading, where a run goes on without them; Spark does not say, so the brokers are asked."""
+        ranges = reduce(merge_ranges, (batch.ranges for batch in batches), {})
+        if self.source.fail_on_data_loss or not ranges:
+            return []
+        try:
+            expired = measure_expired(self.source, ranges)
+        except TransientError as error:
+            return [f"whether records expired before they were read is not known: {error}"]
+        known = {
+            f"{topic}/{p}": count
+            for topic, parts in self.backlog.lost.items()
+            for p, count in parts.items()
+        }
+        lost = [
+            f"{place}: up to {count - known.get(place, 0):,}"
+            for place, count in expired.items()
+            if count > known.get(place, 0)
+        ]
+        return (
+            [f"records expired that were to be read, or just had been, {', '.join(lost)}"]
+            if lost
+            else []
+        )
+
+
+def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFrame:
+    """Avro values -> the schema's columns; a registry's header is taken off, not looked up: the schema file says how the values were written."""
+    path = folder / source.avro.schema_file
+    try:
+        schema = json.dumps(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"the Avro schema cannot be read: {error}",
+            where="source.avro.schema_file",
+            value=str(path),
+            do="Write its path relative to the pipeline's YAML",
+        ) from None
+    body, framed = F.col("_value"), F.lit(True)
+    if source.avro.wire == "confluent":
+        framed = (F.substring("_value", 1, 1) == F.lit(b"\x00")) & (F.length("_value") >= 5)
+        body = F.when(framed, F.substring("_value", 6, 2**31 - 1))
+    frame = records.withColumn("_record", from_avro(body, schema, {"mode": "PERMISSIVE"}))
+    broken = _is_unread(json.loads(schema), schema, body)
+    held = {
+        field.name: field.dataType.simpleString()
+        for field in frame.schema["_record"].dataType.fields
+    }
+    columns, misfits = [], []
+    for name, type_ in source.columns.items():
+        value = F.col(f"_record.{quote(name)}") if name in held else F.lit(None)
+        fitted = value.try_cast(type_)
+        columns.append(fitted.alias(name))
+        misfits.append(F.when(value.isNotNull() & fitted.isNull(), F.lit(f"{name} is not {type_}")))
+    empty = F.lit(None).cast("string")
+    wrong_frame = F.when(~framed, F.lit("no zero byte and schema id before the record"))
+    defect = F.coalesce(
+        wrong_frame, F.when(broken, F.lit("not an Avro record of this schema")), *misfits, empty
+    )
+    unknown: list[Column] = [
+        F.col(f"_record.{quote(name)}").alias(name) for name in held if name not in source.columns
+    ]
+    rescued = (
+        F.nullif(F.to_json(F.struct(*unknown)), F.lit("{}"))
+        if unknown and source.unknown_fields != "ignore"
+        else empty
+    )
+    return frame.select(
+        *columns, "_value", RAW, defect.alias(DEFECT), rescued.alias(RESCUED), SOURCE
+    )
+
+
+def _is_unread(fields: dict, schema: str, body: Column) -> Column:
+    """True for a value that Spark could not read: it makes a record of NULLs of it, which is one of the schema only where every field may be NULL."""
+    names = [field["name"] for field in fields.get("fields", [])]
+    unread = F.col("_record").isNull()
+    if not names:
+        return unread
+    empty = reduce(Column.__and__, [F.col(f"_record.{quote(name)}").isNull() for name in names])
+    may_be_null = all(
+        field["type"] == "null" or (isinstance(field["type"], list) and "null" in field["type"])
+        for field in fields["fields"]
+    )
+    return unread | (empty & (to_avro("_record", schema) != body if may_be_null else F.lit(True)))

@@ -1,0 +1,93 @@
+"""Text records -> columns: decoded, split where a value holds several records, parsed; what does not fit keeps its text and a defect.
+
+In: `_raw` (bytes as text) and `_source`. Out: the schema's columns and `_raw`, `_defect`, `_rescued`, `_source`.
+"""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ...spark.columns import DEFECT, RAW, RESCUED, quote
+from ...spec import Records
+from .csv_records import parse_csv, split_records
+from .json_records import parse_json, split_documents
+from .layouts import Layout, reads_whole_files
+
+_BLANK = " \t\r\n"
+
+
+def _is_utf8(source: Records) -> bool:
+    return source.encoding.upper() in ("UTF-8", "UTF8")
+
+
+def split_text(lines: DataFrame, source: Records) -> DataFrame:
+    """Lines or whole files -> records, decoded. Blank ones are no records; text that is not valid in its encoding is kept and marked. Out: also `_valid`."""
+    lines = _split(decode(lines, source), source)
+    return lines.where(~F.col("_valid") | (F.btrim(F.col(RAW), F.lit(_BLANK)) != ""))
+
+
+def parse_text(
+    lines: DataFrame,
+    source: Records,
+    layouts: dict[Layout, list[str]],
+    among: Callable[[list[str]], Column],
+    *kept: str,
+) -> DataFrame:
+    """Records -> columns. Args: among: true for rows of some files. kept: further columns that stay."""
+    if source.format == "text":
+        parsed = lines.withColumn(
+            "_parsed",
+            F.struct(
+                F.col(RAW).alias("value"), F.lit(None).alias(DEFECT), F.lit(None).alias(RESCUED)
+            ),
+        )
+    elif source.format == "json":
+        parsed = parse_json(lines, source)
+    else:
+        parsed = parse_csv(lines, source, layouts, among)
+    defect = F.when(~F.col("_valid"), F.lit(f"not valid {source.encoding}")).otherwise(
+        F.col(f"_parsed.{DEFECT}")
+    )
+    columns = [F.col(f"_parsed.{quote(c)}").alias(c) for c in source.columns]
+    return parsed.select(
+        *columns,
+        RAW,
+        defect.alias(DEFECT),
+        F.col(f"_parsed.{RESCUED}").cast("string").alias(RESCUED),
+        *kept,
+    )
+
+
+def decode(lines: DataFrame, source: Records) -> DataFrame:
+    """Bytes -> text; what is not valid stays as it came. Out: `_raw`, `_valid`."""
+    if _is_utf8(source):
+        return lines.withColumn("_valid", F.is_valid_utf8(RAW))
+    lines = lines.withColumn("_text", F.decode(F.col(RAW).cast("binary"), source.encoding))
+    lines = lines.withColumn("_valid", ~F.col("_text").contains("\ufffd"))
+    return lines.withColumn(RAW, F.when(F.col("_valid"), F.col("_text")).otherwise(F.col(RAW)))
+
+
+def _split(lines: DataFrame, source: Records) -> DataFrame:
+    """Whole files -> records. A file that is not valid text is one record; by lines, Spark has split already (and taken the byte order mark off)."""
+    if not reads_whole_files(source):
+        return lines
+    lines = lines.withColumn(
+        RAW, F.when(F.col("_valid"), F.ltrim(F.col(RAW), F.lit("\ufeff"))).otherwise(F.col(RAW))
+    )
+    if not source.multi_line:
+        records = F.split(RAW, "\r\n|\r|\n")
+    elif source.format == "text":
+        records = F.array(RAW)
+    else:
+        records = (
+            split_documents(RAW, "_valid")
+            if source.format == "json"
+            else split_records(RAW, source)
+        )
+    lines = lines.withColumn(
+        RAW, F.explode(F.when(F.col("_valid"), records).otherwise(F.array(RAW)))
+    )
+    return lines.withColumn(
+        RAW, F.coalesce(RAW, F.lit("null"))
+    )  # JSON's null among an array's elements

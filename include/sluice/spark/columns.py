@@ -1,0 +1,44 @@
+"""Names of the columns the engine adds; the user's columns never start with `_`."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+RAW = "_raw"
+"""The record as it came (text formats), else NULL."""
+DEFECT = "_defect"
+"""Why the record could not be parsed; NULL when it was."""
+RESCUED = "_rescued"
+"""JSON of the fields outside the schema; NULL when there are none."""
+SOURCE = "_source"
+"""URI of the file."""
+TIME = "_event_time"
+"""Event time, never NULL: a time that is missing or too far ahead reads as year 1, which moves no watermark."""
+STAGE = "_stage"
+"""`entered`: the row takes part. `filtered`: the transform's WHERE left it out. `parsed`: counted before a transform that changes the number of rows."""
+REASONS = "_reasons"
+"""Why the row is refused; empty when it is not."""
+CHECKS = "_checks"
+"""Struct of two booleans a rule: e<i> (evaluated), u<i> (unexpected)."""
+CONTENT, DIFFERS = "_content", "_differs"
+"""Of a row that stands for its key: what it says, as one number; whether another row of the key in its batch said something else."""
+
+ENTERED, FILTERED, PARSED = "entered", "filtered", "parsed"
+MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = (
+    "malformed",
+    "null_key",
+    "null_time",
+    "future_time",
+    "unreadable_file",
+)
+
+ENGINE_COLUMNS = (RAW, DEFECT, RESCUED, SOURCE, TIME, STAGE, REASONS, CHECKS)
+
+
+def quote(name: str) -> str:
+    """A column name that may hold spaces or dots, safe in SQL text."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def col(name: str) -> Column:
+    """The column called `name`, whatever characters it has."""
+    return F.col(quote(name))

@@ -1,0 +1,161 @@
+"""Which output modes a query may have, checked before it starts: the programming guide's table, then Spark's own checker.
+
+`append`: a row comes once, when it can change no more. `update`: each batch brings the rows that changed. `complete`: each batch brings all of them.
+"""
+
+from enum import StrEnum
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from ..errors import SpecError
+from .failure import sql_message
+
+
+class QueryType(StrEnum):
+    """What a streaming query keeps from batch to batch, as the guide tells queries apart."""
+
+    AGGREGATION_IN_TIME = "an aggregation on event time with a watermark"
+    OTHER_AGGREGATION = "an aggregation without a watermark on what it groups by"
+    MAP_GROUPS = "mapGroupsWithState"
+    FLAT_MAP_APPEND = "a state of the user's own in append mode"
+    FLAT_MAP_UPDATE = "a state of the user's own in update mode"
+    INNER_JOIN = "an inner join of two streams"
+    OUTER_JOIN = "an outer join of two streams"
+    OTHER = "a query without aggregation"
+
+
+_GROWS = "only an aggregation keeps the whole result"
+_CHANGES = "the rows of this query change after they were written"
+_ONCE = "the rows of this query come once and never change"
+TABLE: dict[QueryType, dict[str, str]] = {
+    QueryType.AGGREGATION_IN_TIME: {},
+    QueryType.OTHER_AGGREGATION: {"append": _CHANGES},
+    QueryType.MAP_GROUPS: {"append": _CHANGES, "complete": _GROWS},
+    QueryType.FLAT_MAP_APPEND: {"update": _ONCE, "complete": _GROWS},
+    QueryType.FLAT_MAP_UPDATE: {"append": _CHANGES, "complete": _GROWS},
+    QueryType.INNER_JOIN: {
+        "complete": _GROWS
+    },  # the guide's table leaves out update, which Spark 4.2 takes: rows of an inner join come once in either
+    QueryType.OUTER_JOIN: {"update": _ONCE, "complete": _GROWS},
+    QueryType.OTHER: {"complete": _GROWS},
+}
+"""Query type -> the modes it may not have, and why."""
+
+_STATE = {
+    "FlatMapGroupsWithState",
+    "FlatMapGroupsInPandasWithState",
+    "TransformWithState",
+    "TransformWithStateInPySpark",
+    "TransformWithStateInPandas",
+}
+_KEEPS = {"Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "Limit", *_STATE}
+_ADVICE = {
+    "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and group by that time or a window of it, "
+    "or write `mode: update` at a Kafka sink, in a step without a Delta table",
+    "update": "Leave `mode: update` out",
+}
+
+
+def why_not(query: QueryType, mode: str) -> str | None:
+    """Why a type of query may not have an output mode; None when it may."""
+    return TABLE[query].get(mode)
+
+
+def find_query_types(frame: DataFrame) -> set[QueryType]:
+    """The types of a streaming frame's query; more than one where it joins and then aggregates."""
+    return {kind for node in _streaming_nodes(frame) if (kind := _type_of(node)) is not None} or {
+        QueryType.OTHER
+    }
+
+
+def is_stateful(frame: DataFrame) -> bool:
+    """True where Spark keeps something from batch to batch, so that reading a batch twice would change it twice."""
+    return any(
+        node.getClass().getSimpleName() in _KEEPS or _type_of(node) is not None
+        for node in _streaming_nodes(frame)
+    )
+
+
+def check_output_mode(frame: DataFrame, mode: str, where: str) -> None:
+    """Raise SpecError when a streaming frame cannot be written in an output mode. Args: where: the step, for the message."""
+    for query in sorted(find_query_types(frame)):
+        if (why := why_not(query, mode)) is not None:
+            raise SpecError(
+                f"output mode {mode} does not go with {query}: {why}", where=where, do=_ADVICE[mode]
+            )
+    if (refusal := spark_refusal(frame, mode)) is not None:
+        raise SpecError(
+            f"Spark cannot run this query in output mode {mode}: {refusal}",
+            where=where,
+            do="Mend the transform; `sluice validate --spark` checks it without data",
+        )
+
+
+def spark_refusal(frame: DataFrame, mode: str) -> str | None:
+    """What Spark's own check says against a query; None when it would start."""
+    modes = frame.sparkSession._jvm.org.apache.spark.sql.streaming.OutputMode
+    return _ask(frame, "checkForStreaming", getattr(modes, mode.capitalize())())
+
+
+def continuous_refusal(frame: DataFrame) -> str | None:
+    """What Spark's own check says against a query under the continuous trigger; None when it would start."""
+    return _ask(
+        frame,
+        "checkForContinuous",
+        frame.sparkSession._jvm.org.apache.spark.sql.streaming.OutputMode.Append(),
+    )
+
+
+def _ask(frame: DataFrame, check: str, mode: object) -> str | None:
+    checker = (
+        frame.sparkSession._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    )
+    try:
+        getattr(checker, check)(frame._jdf.queryExecution().analyzed(), mode)
+    except PySparkException as error:
+        return sql_message(error).split(";")[0].rstrip(".")
+    return None
+
+
+def _streaming_nodes(frame: DataFrame) -> list:
+    nodes = [frame._jdf.queryExecution().analyzed()]
+    for node in nodes:
+        below = node.children()
+        nodes += [
+            child for child in (below.apply(i) for i in range(below.size())) if child.isStreaming()
+        ]
+    return nodes
+
+
+def _type_of(node: object) -> QueryType | None:
+    name = node.getClass().getSimpleName()
+    if name == "Aggregate":
+        return (
+            QueryType.AGGREGATION_IN_TIME
+            if _groups_by_watermark(node)
+            else QueryType.OTHER_AGGREGATION
+        )
+    if name == "Join" and node.left().isStreaming() and node.right().isStreaming():
+        return (
+            QueryType.INNER_JOIN if node.joinType().toString() == "Inner" else QueryType.OUTER_JOIN
+        )
+    if name == "FlatMapGroupsWithState" and node.isMapGroupsWithState():
+        return QueryType.MAP_GROUPS
+    if name in _STATE:
+        return (
+            QueryType.FLAT_MAP_APPEND
+            if node.outputMode().toString() == "Append"
+            else QueryType.FLAT_MAP_UPDATE
+        )
+    return None
+
+
+def _groups_by_watermark(aggregate: object) -> bool:
+    groups = aggregate.groupingExpressions()
+    columns = [groups.apply(i).references().toSeq() for i in range(groups.size())]
+    return any(
+        seq.apply(i).metadata().contains("spark.watermarkDelayMs")
+        for seq in columns
+        for i in range(seq.size())
+    )

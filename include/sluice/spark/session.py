@@ -1,0 +1,68 @@
+"""Starts Spark with settings of ours and always stops it."""
+
+import logging
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+
+import pyspark
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from ..errors import PreflightError
+from .jvm import JVM_GONE
+
+TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
+
+
+def check_versions() -> None:
+    """Raise PreflightError, by name, for a pair of Spark and Delta that was not seen to work together."""
+    for package, wanted in TESTED.items():
+        found = version(package)
+        if found != wanted:
+            raise PreflightError(
+                f"{package} {found} is not supported: Delta calls Spark's internals, so the pair must be one that was tested",
+                where="versions",
+                do=f"Install {package}=={wanted} (`make install` does)",
+            )
+    if pyspark.__version__ != TESTED["pyspark"]:
+        raise PreflightError(
+            "pyspark's files were overwritten by another version's (pyspark-client?)",
+            where="versions",
+            value=pyspark.__version__,
+            do="Reinstall pyspark and pyspark-client in one version (`make install` does)",
+        )
+
+
+@contextmanager
+def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
+    """A Spark session that is stopped at the end, whatever happens. Reuses one that spark-submit or a test already started."""
+    check_versions()
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(
+            logging.CRITICAL
+        )  # they print a Java stack beside an error that we say in a sentence
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # The launcher is a JVM of its own that lives for half a second: no use compiling it for speed.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    borrowed = SparkSession.getActiveSession()
+    if borrowed is None:
+        os.environ["TZ"] = "UTC"  # Great Expectations reads bounds without a zone as local time
+        time.tzset()
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        if borrowed is None or key.startswith(("spark.sql", "spark.databricks")):
+            builder = builder.config(key, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        if borrowed is None:
+            with suppress(*JVM_GONE):
+                spark.stop()

@@ -1,0 +1,23 @@
+"""Bytes that we write ourselves, on a disk or in a bucket, and where they lie."""
+
+from .buckets import aws_client, in_bucket, s3_client, split_uri, store_errors
+from .files import create_file, remove_tree, replace_file
+from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path, resolve_path
+
+__all__ = [
+    "PIPELINES",
+    "PROJECT",
+    "Paths",
+    "aws_client",
+    "create_file",
+    "in_bucket",
+    "is_remote",
+    "lease_folder",
+    "open_path",
+    "remove_tree",
+    "replace_file",
+    "resolve_path",
+    "s3_client",
+    "split_uri",
+    "store_errors",
+]

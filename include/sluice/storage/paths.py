@@ -1,0 +1,104 @@
+"""The only place that joins paths: tables, checkpoints and reports under one root."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .buckets import in_bucket
+
+PROJECT = Path(os.environ.get("SLUICE_PROJECT") or Path(__file__).resolve().parents[3])
+PIPELINES = PROJECT / "include" / "pipelines"
+
+
+def is_remote(path: str | os.PathLike) -> bool:
+    """True for `s3a://...` and the like; a folder of this machine otherwise."""
+    return "://" in str(path) and not str(path).startswith("file:")
+
+
+def open_path(path: str | os.PathLike) -> Path:
+    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3://` is shown as `s3a://`)."""
+    text = str(path)
+    if not is_remote(text):
+        return Path(
+            text.removeprefix("file://")
+            if text.startswith("file://")
+            else text.removeprefix("file:")
+        )
+    from upath import UPath
+
+    if in_bucket(text):
+        from fsspec import register_implementation
+
+        from .bucket_files import BucketFileSystem
+
+        register_implementation(
+            "s3a", BucketFileSystem, clobber=True
+        )  # only `s3a`: what else the process does with `s3` stays as it is
+    return UPath(text.replace("s3://", "s3a://", 1))
+
+
+def resolve_path(path: str, root: str) -> str:
+    """A path as the user wrote it, below the root when it is relative; without a slash at its end."""
+    if not is_remote(path) and not os.path.isabs(open_path(path)):
+        path = f"{root}/{path}"
+    return path.rstrip("/") if is_remote(path) else os.path.abspath(open_path(path))
+
+
+def lease_folder(table: str) -> str:
+    """Where the lease of a table lies: beside it, because a folder within belongs to Delta."""
+    parent, _, name = table.rstrip("/").rpartition("/")
+    return f"{parent}/_leases/{name}"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made absolute."""
+
+    root: str
+    pipeline: str
+
+    @classmethod
+    def under(cls, root: str | os.PathLike | None, pipeline: str) -> "Paths":
+        """Paths below a root; by default `$SLUICE_ROOT`, else `.sluice` in the project."""
+        text = str(root or os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice")
+        return cls(text.rstrip("/") if is_remote(text) else os.path.abspath(text), pipeline)
+
+    def _join(self, *parts: str) -> str:
+        for part in parts:
+            if ".." in part.split("/"):
+                raise ValueError(f"{part!r} would leave the root {self.root}")
+        return "/".join((self.root, *parts))
+
+    def table(self, step: str, name: str | None = None) -> str:
+        """The target of a step."""
+        if name and (name.startswith("/") or "://" in name):
+            return name
+        return self._join("tables", name or f"{self.pipeline}/{step}")
+
+    def quarantine(self, step: str) -> str:
+        """The quarantine table of a step."""
+        return self._join("tables", self.pipeline, f"{step}__quarantine")
+
+    def late(self, step: str) -> str:
+        """The late table of a step."""
+        return self._join("tables", self.pipeline, f"{step}__late")
+
+    def trial(self, run_id: str) -> "Paths":
+        """Paths of a trial: a root of its own, below `dev/`, that no other run knows."""
+        return Paths(self._join("dev", run_id), self.pipeline)
+
+    def lease(self, step: str, backfill: str | None = None) -> str:
+        """Where the lease of a step's checkpoint lies."""
+        return f"{self.checkpoint(step, backfill)}/lease"
+
+    def checkpoint(self, step: str, backfill: str | None = None) -> str:
+        """Folder that holds `spark/` (Spark's own checkpoint), our manifest and the lease."""
+        return (
+            self._join("backfills", self.pipeline, backfill, step)
+            if backfill
+            else self._join("checkpoints", self.pipeline, step)
+        )
+
+    def reports(self) -> str:
+        """Folder with one JSON and one HTML file a run."""
+        return self._join("reports", self.pipeline)

@@ -1,5 +1,0 @@
-"""The sinks beside the target: each gets the rows of a batch once, or can tell that it has them."""
-
-from .deliver import deliver, describe_sink, prepare_sinks, rows_of_batch
-
-__all__ = ["deliver", "describe_sink", "prepare_sinks", "rows_of_batch"]
