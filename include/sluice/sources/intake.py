@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,6 +21,11 @@ class BatchInput:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
     """Files that cannot be read, and why; each becomes one quarantined record."""
+    names: tuple[str, ...] = ()
+    """Its files: with `ranges`, what tells this input from another."""
+    scan: Literal["exact", "at least", "unknown"] = "unknown"
+    """How many rows Spark's reader gives for these records: one each, more (lines that are no
+    records), or not known."""
     small: bool = False
     """True where the parsed rows fit into memory."""
     fetched: bool = False

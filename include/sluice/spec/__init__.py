@@ -5,6 +5,7 @@ from .dedup import Dedup, EventTime, RuleSpec
 from .kafka import KafkaCluster, KafkaSink, KafkaSource, KafkaStart, Security
 from .kafka_client import client_config, resolve_cluster, spark_options
 from .loader import find_pipelines, load_pipeline
+from .mode import Mode
 from .notifications import Notifications
 from .pipeline import Pipeline, Step, describe_limits, rule_columns
 from .quantities import format_duration
@@ -51,6 +52,7 @@ __all__ = [
     "KafkaSource",
     "KafkaStart",
     "MemorySink",
+    "Mode",
     "Notifications",
     "Pipeline",
     "RateSource",

@@ -13,7 +13,9 @@ from .notifications import Notifications
 from .quantities import Size
 from .records import Records, as_text
 
-SYSTEM_COLUMNS = ("_run_id", "_batch_id", "_source", "_ingested_at")
+SYSTEM_COLUMNS = ("_run_id", "_batch_id", "_batch_key", "_source", "_ingested_at")
+"""Columns of the target beside the user's. `_batch_key` (pipeline, step, checkpoint generation,
+batch) is the one by which a batch's rows are found again."""
 
 
 class FileSource(Records):
