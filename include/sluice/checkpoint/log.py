@@ -60,6 +60,10 @@ class Checkpoint:
     def __init__(self, folder: str | Path) -> None:
         self.folder = open_path(folder)
 
+    def beside(self, name: str) -> Path:
+        """A file of ours beside Spark's folder."""
+        return self.folder.parent / name
+
     @cached_property
     def offsets(self) -> dict[int, Path]:
         """Planned batches."""

@@ -136,7 +136,7 @@ def _moment(micros: int | None) -> datetime | None:
 
 def refuse_if_stopped(run: StepRun, frame: DataFrame, survey: Survey) -> None:
     """Raise before a byte is written: for a `stop` rule that fails, and for undeclared fields under `unknown_fields: fail`."""
-    if survey.rescued and getattr(run.step.source, "unknown_fields", "ignore") == "fail":
+    if survey.rescued and run.step.source.refuses_unknown:
         fields = (
             frame.where(F.col(RESCUED).isNotNull()).select(F.json_object_keys(RESCUED)).first()[0]
         )  # names only: values may be private
