@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .backlog import Arrivals, measure_pipeline, settle, take_arrivals
-from .backlog.ranges import remove_checkpoint, select_range
+from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
 from .checkpoint import Checkpoint, Lease, hold_lease
 from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
 from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
-from .spec import FileSource, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
+from .spec import Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
 from .storage import Paths
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
             pipeline = load_pipeline(request.pipeline)
             report.pipeline, paths = pipeline.name, _paths(request, pipeline.name)
             check_trial(pipeline, request.dev_seconds is not None)
+            refuse_doubling(pipeline, request)
             for step in pipeline.steps:
                 leases[step.name] = rights.enter_context(
                     hold_lease(paths.lease(step.name, request.backfill), request.run_id)
@@ -155,9 +156,9 @@ def _take_arrivals(
     stack.callback(settle_all)
     hold = min(_LONGEST_HOLD, math.ceil(pipeline.budget.total_seconds()) + _AFTER_BUDGET)
     for step in pipeline.steps:
-        if isinstance(step.source, FileSource) and step.source.notifications is not None:
+        if step.source.queue is not None:
             arrivals[step.name] = take_arrivals(
-                step.source, Checkpoint(f"{paths.checkpoint(step.name)}/spark"), hold
+                step.source, Checkpoint(paths.spark_log(step.name)), hold
             )
     return arrivals, drained
 

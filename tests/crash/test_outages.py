@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluice.errors import ExitCode
-from sluice.sinks.deliver import DELIVER
 from sluice.sinks.jdbc import sink as jdbc
 from sluice.sinks.jdbc import staging as jdbc_staging
-from sluice.spec import KafkaSink
+from sluice.sinks.kafka.sink import KafkaWriter
 from sluice.streaming import execute
 
 from tests.crash.kafka_shop import KafkaShop, make_records
@@ -31,7 +30,7 @@ class Outage:
 
     what: str
     holder: object
-    name: object
+    name: str
     begin: Callable[[], None]
     end: Callable[[], None]
     says: str
@@ -110,8 +109,8 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
         ),
         Outage(
             "the broker is stopped when only its topic lacks the batch",
-            DELIVER,
-            KafkaSink,
+            KafkaWriter,
+            "deliver",
             broker.stop,
             broker.start,
             "Kafka did not take the records",
@@ -131,13 +130,8 @@ def test_servers_that_go_away_in_a_run_cost_another_run_and_no_row(
     shop.produce(make_records(rng, 50, 100))
     for outage in list_outages(kafka_broker, postgres):
         with monkeypatch.context() as patch:
-            in_dict = isinstance(outage.holder, dict)
-            original = (
-                outage.holder[outage.name] if in_dict else getattr(outage.holder, outage.name)
-            )
-            (patch.setitem if in_dict else patch.setattr)(
-                outage.holder, outage.name, outage.wrap(original)
-            )
+            original = getattr(outage.holder, outage.name)
+            patch.setattr(outage.holder, outage.name, outage.wrap(original))
             try:
                 report = shop.run()
             finally:

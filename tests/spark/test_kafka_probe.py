@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import IsolationLevel
-from sluice.backlog.kafka import TopicBacklog, committed_offsets, measure_topics, planned_offsets
+from sluice.backlog.kafka import TopicBacklog, measure_topics
+from sluice.backlog.kafka_offsets import committed_offsets, planned_offsets
 from sluice.checkpoint import Checkpoint
 from sluice.errors import SourceError, TransientError
 from sluice.spec import KafkaSource, spark_options

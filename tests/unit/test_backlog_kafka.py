@@ -5,12 +5,11 @@ import re
 from datetime import datetime
 
 import pytest
-from sluice.backlog.kafka import (
-    TopicBacklog,
+from sluice.backlog.kafka import TopicBacklog, measure_topics
+from sluice.backlog.kafka_offsets import (
     committed_offsets,
     compare_offsets,
     find_start,
-    measure_topics,
     planned_offsets,
 )
 from sluice.backlog.kafka_pattern import compile_pattern

@@ -120,11 +120,6 @@ def test_a_right_file_is_read(tmp_path):
             "not a duration; write a number and a unit: '30 seconds'",
         ),
         ("steps.0.event_time", ..., "`dedup` needs `event_time`"),
-        (
-            "steps.0.dedup",
-            ...,
-            "sink mode insert_new needs `dedup`; add it or write `mode: append`",
-        ),
         ("steps.0.sink", {"mode": "append"}, "sink mode append does not deduplicate"),
         ("steps.0.sink", {"cluster_by": ["day"]}, "sink.cluster_by names column 'day'"),
         (

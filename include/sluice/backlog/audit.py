@@ -32,7 +32,7 @@ def _identity(source: FileSource) -> list[str]:
 def read_audit(source: FileSource, checkpoint: Checkpoint) -> Audit | None:
     """The last audit; None where it says nothing about the next run: another source, a checkpoint that was set back, a run that died."""
     try:
-        entries = json.loads((checkpoint.folder.parent / "audit.json").read_text())
+        entries = json.loads(checkpoint.beside("audit.json").read_text())
         audit = Audit(**{**entries, "at": datetime.fromisoformat(entries["at"])})
     except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
         return None
@@ -54,6 +54,6 @@ def keep_audit(audit: Audit, checkpoint: Checkpoint, *, unsettled: bool) -> None
 
 
 def _write(checkpoint: Checkpoint, audit: Audit) -> None:
-    folder = checkpoint.folder.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / "audit.json", json.dumps({**asdict(audit), "at": audit.at.isoformat()}))
+    note = checkpoint.beside("audit.json")
+    note.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(note, json.dumps({**asdict(audit), "at": audit.at.isoformat()}))

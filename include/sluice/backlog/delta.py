@@ -67,7 +67,7 @@ def read_position(checkpoint: Checkpoint, batch: int | None) -> TablePosition | 
 
 def start_file(checkpoint: Checkpoint) -> Path:
     """Where the first version is noted of a stream that begins at the end of its table: Delta itself would look for that end anew in every run without rows."""
-    return checkpoint.folder.parent / "start.json"
+    return checkpoint.beside("start.json")
 
 
 def read_start(checkpoint: Checkpoint) -> int | None:

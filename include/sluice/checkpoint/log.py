@@ -70,6 +70,10 @@ class Checkpoint:
         """Spark's own part of a step's checkpoint."""
         return cls(spark_folder(checkpoint))
 
+    def beside(self, name: str) -> Path:
+        """A file of ours beside Spark's folder."""
+        return self.folder.parent / name
+
     @cached_property
     def offsets(self) -> dict[int, Path]:
         """Planned batches."""

@@ -18,6 +18,7 @@ from ..spark.failure import SPARK_FAILED, explain_delivery
 from ..spec import ForeachBatchSink, ForeachSink
 from ..spec.user_code import load_code
 from .delivery import Delivery
+from .writer import Preparation, Writer
 
 _AGAIN = "The batch comes again with the next run; mend the code if it raises the same"
 _RAISED = re.compile(r"^RuntimeError: sluice: (.*)$", re.MULTILINE)
@@ -73,62 +74,62 @@ def load_batch_function(sink: ForeachBatchSink, folder: Path) -> Callable[[DataF
     return function
 
 
-def prepare(sink: ForeachSink | ForeachBatchSink, folder: Path) -> None:
-    """Raise SpecError for code that cannot be loaded from the folder of the pipeline's YAML, or that is not of the shape Sluice calls."""
-    if isinstance(sink, ForeachSink):
-        load_writer(sink, folder)
-    else:
-        load_batch_function(sink, folder)
+class ForeachWriter(Writer):
+    """Hands rows to the user's class."""
+
+    def prepare(self, coming: Preparation) -> None:
+        """Raise SpecError for code that cannot be loaded, or that is not of the shape that is
+        called."""
+        load_writer(self.sink, coming.folder)
+
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Call the user's class for each partition of a batch, with the user's columns; counts rows
+        of partitions it passed over as well.
+
+        One instance a partition, made on the executor without arguments. `open(partition, batch)`:
+        False passes over the partition's rows. `close(error)` is called whenever `open` returned
+        (or is not there), with what was raised or None. Raises SpecError as `load_writer`,
+        TransientError when the class raised.
+        """
+        where = f"foreach {delivery.folder / self.sink.writer}"
+        writer = load_writer(self.sink, delivery.folder)
+        own = rows.select(*[col(c) for c in delivery.columns])
+        try:
+            return sum(own.rdd.mapPartitionsWithIndex(_play(writer, delivery.batch)).collect())
+        except SPARK_FAILED as error:
+            raised = _RAISED.search(str(error))
+            if raised is None:
+                raise explain_delivery(error, where) from error
+            raise TransientError(raised[1], where=where, do=_AGAIN) from None
 
 
-def deliver(rows: DataFrame, sink: ForeachSink | ForeachBatchSink, delivery: Delivery) -> int:
-    """Hand a batch to the user's code; returns how many rows it has. Raises what `deliver_rows` and `deliver_batch` raise."""
-    return (
-        deliver_rows(rows, sink, delivery)
-        if isinstance(sink, ForeachSink)
-        else deliver_batch(rows, sink, delivery)
-    )
+class ForeachBatchWriter(Writer):
+    """Hands batches to the user's function."""
 
+    def prepare(self, coming: Preparation) -> None:
+        """Raise SpecError for code that cannot be loaded, or that is no function."""
+        load_batch_function(self.sink, coming.folder)
 
-def deliver_rows(rows: DataFrame, sink: ForeachSink, delivery: Delivery) -> int:
-    """Call the user's class for each partition of a batch, with the user's columns; returns how many rows the batch has, also of partitions it passed over.
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Call the user's function with the user's columns of a batch and its token.
 
-    One instance a partition, made on the executor without arguments. `open(partition, batch)`: False passes over the partition's rows. `close(error)` is
-    called whenever `open` returned (or is not there), with what was raised or None. Raises SpecError as `load_writer`, TransientError when the class raised.
-    """
-    where, writer = f"foreach {delivery.folder / sink.writer}", load_writer(sink, delivery.folder)
-    try:
-        return sum(
-            rows.select(*[col(c) for c in delivery.columns])
-            .rdd.mapPartitionsWithIndex(_play(writer, delivery.batch))
-            .collect()
-        )
-    except SPARK_FAILED as error:
-        raised = _RAISED.search(str(error))
-        if raised is None:
-            raise explain_delivery(error, where) from error
-        raise TransientError(raised[1], where=where, do=_AGAIN) from None
-
-
-def deliver_batch(rows: DataFrame, sink: ForeachBatchSink, delivery: Delivery) -> int:
-    """Call the user's function with the user's columns of a batch and its token; returns how many rows the batch has.
-
-    Raises SpecError as `load_batch_function`, TransientError when the function raised; an error of `sluice.errors` that it raises passes as it is.
-    """
-    function = load_batch_function(sink, delivery.folder)
-    rows = rows.select(*[col(c) for c in delivery.columns])
-    try:
-        function(rows, delivery.token)
-    except SluiceError:
-        raise
-    except Exception as error:  # the user's code may raise anything
-        text = " ".join(str(error).split())[:400]
-        raise TransientError(
-            f"{sink.function.partition(':')[2]} raised {type(error).__name__}: {text}",
-            where=f"foreach_batch {delivery.folder / sink.function}",
-            do=_AGAIN,
-        ) from error
-    return rows.count()
+        Raises SpecError as `load_batch_function`, TransientError when the function raised; an error
+        of `sluice.errors` that it raises passes as it is.
+        """
+        function = load_batch_function(self.sink, delivery.folder)
+        rows = rows.select(*[col(c) for c in delivery.columns])
+        try:
+            function(rows, delivery.token)
+        except SluiceError:
+            raise
+        except Exception as error:  # the user's code may raise anything
+            name, text = self.sink.function.partition(":")[2], " ".join(str(error).split())[:400]
+            raise TransientError(
+                f"{name} raised {type(error).__name__}: {text}",
+                where=f"foreach_batch {delivery.folder / self.sink.function}",
+                do=_AGAIN,
+            ) from error
+        return rows.count()
 
 
 def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]:

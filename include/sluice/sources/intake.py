@@ -2,13 +2,15 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ..backlog import Arrivals, Range
 from ..checkpoint import Checkpoint
 from ..report import BatchReport
-from ..spec import Source
+from ..spec import SourceKind
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,44 @@ class BatchInput:
     """True where a second pass would ask a server for the records again, which may then have fewer: what is counted and what is written is read once."""
 
 
-class Intake(ABC):
-    """What a run takes from a source. `warnings`: what a person should know, filled in by `open`."""
+@dataclass(frozen=True)
+class Opening:
+    """What an intake is made from."""
 
-    def __init__(self, source: Source) -> None:
+    source: SourceKind
+    place: str
+    """Of a table: its path, or its name in the catalog; empty for others."""
+    folder: Path
+    """Of the pipeline's YAML."""
+    checkpoint: Checkpoint | None
+    """None where nothing is read: a step is built without data."""
+    landing: str = ""
+    """An empty folder, for building a step without data."""
+    chosen: Range | None = None
+    """Of a backfill."""
+    arrivals: Arrivals | None = None
+    """What a queue named."""
+    named: str = ""
+    """Folder by which files that a queue named are told to Spark."""
+
+
+class Intake(ABC):
+    """What a run takes from a source. `warnings`: what a person should know, filled in by
+    `open`."""
+
+    def __init__(self, source: SourceKind) -> None:
         self.source = source
         self.warnings: list[str] = []
+
+    @classmethod
+    def of(cls, opening: Opening) -> Self:
+        """The intake of a run. Raises SourceError when the source is absent."""
+        return cls(opening.source)
+
+    @property
+    def partitions(self) -> int:
+        """Parts that are read at the same time for as long as a continuous query runs."""
+        return 1
 
     @property
     @abstractmethod

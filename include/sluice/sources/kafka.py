@@ -4,10 +4,10 @@ import json
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
+from typing import Self
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro, to_avro
 
 from ..backlog import (
     TopicBacklog,
@@ -17,11 +17,12 @@ from ..backlog import (
     planned_offsets,
 )
 from ..checkpoint import Checkpoint
-from ..errors import SourceError, SpecError, TransientError
+from ..errors import SourceError, TransientError
 from ..report import BatchReport, merge_ranges
-from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, quote
+from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
 from ..spec import KafkaSource, KafkaStart, resolve_cluster, spark_options
-from .intake import BatchInput, Intake
+from .intake import BatchInput, Intake, Opening
+from .parse.avro_records import parse_avro
 from .parse.headers import record_pattern
 from .parse.text_records import decode, parse_text
 
@@ -49,6 +50,17 @@ class KafkaIntake(Intake):
         self.warnings = describe_losses(self.backlog)
         if self.backlog.recreated or (self.warnings and source.fail_on_data_loss):
             self._refuse(checkpoint)
+
+    @classmethod
+    def of(cls, opening: Opening) -> Self:
+        """From where the checkpoint stands, or from where a backfill begins."""
+        since = opening.chosen.since if opening.chosen is not None else None
+        return cls(opening.source, opening.folder, opening.checkpoint, since)
+
+    @property
+    def partitions(self) -> int:
+        """Of all topics."""
+        return sum(map(len, self.backlog.partitions.values()))
 
     def _refuse(self, checkpoint: Checkpoint) -> None:
         """Raise for records that no run can read any more, and for a topic whose offsets mean other records now."""
@@ -104,7 +116,7 @@ class KafkaIntake(Intake):
                 SOURCE,
             )
         if source.format == "avro":
-            return _parse_avro(records, source, self.folder)
+            return parse_avro(records, source, self.folder)
         if source.format == "csv":  # a line break that ends the record is none of it
             records = records.withColumn(RAW, F.regexp_replace(RAW, "\r?\n$", ""))
         parsed = parse_text(
@@ -210,63 +222,3 @@ class KafkaIntake(Intake):
             if lost
             else []
         )
-
-
-def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFrame:
-    """Avro values -> the schema's columns; a registry's header is taken off, not looked up: the schema file says how the values were written."""
-    path = folder / source.avro.schema_file
-    try:
-        schema = json.dumps(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise SpecError(
-            f"the Avro schema cannot be read: {error}",
-            where="source.avro.schema_file",
-            value=str(path),
-            do="Write its path relative to the pipeline's YAML",
-        ) from None
-    body, framed = F.col("_value"), F.lit(True)
-    if source.avro.wire == "confluent":
-        framed = (F.substring("_value", 1, 1) == F.lit(b"\x00")) & (F.length("_value") >= 5)
-        body = F.when(framed, F.substring("_value", 6, 2**31 - 1))
-    frame = records.withColumn("_record", from_avro(body, schema, {"mode": "PERMISSIVE"}))
-    broken = _is_unread(json.loads(schema), schema, body)
-    held = {
-        field.name: field.dataType.simpleString()
-        for field in frame.schema["_record"].dataType.fields
-    }
-    columns, misfits = [], []
-    for name, type_ in source.columns.items():
-        value = F.col(f"_record.{quote(name)}") if name in held else F.lit(None)
-        fitted = value.try_cast(type_)
-        columns.append(fitted.alias(name))
-        misfits.append(F.when(value.isNotNull() & fitted.isNull(), F.lit(f"{name} is not {type_}")))
-    empty = F.lit(None).cast("string")
-    wrong_frame = F.when(~framed, F.lit("no zero byte and schema id before the record"))
-    defect = F.coalesce(
-        wrong_frame, F.when(broken, F.lit("not an Avro record of this schema")), *misfits, empty
-    )
-    unknown: list[Column] = [
-        F.col(f"_record.{quote(name)}").alias(name) for name in held if name not in source.columns
-    ]
-    rescued = (
-        F.nullif(F.to_json(F.struct(*unknown)), F.lit("{}"))
-        if unknown and source.unknown_fields != "ignore"
-        else empty
-    )
-    return frame.select(
-        *columns, "_value", RAW, defect.alias(DEFECT), rescued.alias(RESCUED), SOURCE
-    )
-
-
-def _is_unread(fields: dict, schema: str, body: Column) -> Column:
-    """True for a value that Spark could not read: it makes a record of NULLs of it, which is one of the schema only where every field may be NULL."""
-    names = [field["name"] for field in fields.get("fields", [])]
-    unread = F.col("_record").isNull()
-    if not names:
-        return unread
-    empty = reduce(Column.__and__, [F.col(f"_record.{quote(name)}").isNull() for name in names])
-    may_be_null = all(
-        field["type"] == "null" or (isinstance(field["type"], list) and "null" in field["type"])
-        for field in fields["fields"]
-    )
-    return unread | (empty & (to_avro("_record", schema) != body if may_be_null else F.lit(True)))

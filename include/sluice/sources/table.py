@@ -1,7 +1,7 @@
 """A Delta table as a source: each commit once."""
 
 import json
-from pathlib import Path
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from ..spark.columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
 from ..spark.failure import ChangedTable
 from ..spec import SYSTEM_COLUMNS, TableSource, TableStart
 from ..storage import replace_file
-from .intake import BatchInput, Intake
+from .intake import BatchInput, Intake, Opening
 
 _MOST_CHANGES = 20
 _CHANGES = {
@@ -38,7 +38,7 @@ class TableIntake(Intake):
         super().__init__(source)
         self.place, self.from_start, self.changes = place, from_start, 0
         self.tracking = (
-            str(Path(str(checkpoint.folder)) / "_schema")
+            str(checkpoint.folder / "_schema")
             if checkpoint is not None and source.schema_tracking
             else None
         )
@@ -51,6 +51,12 @@ class TableIntake(Intake):
         self.position = (
             read_position(checkpoint, checkpoint.newest_commit) if checkpoint is not None else None
         )
+
+    @classmethod
+    def of(cls, opening: Opening) -> Self:
+        """From where the checkpoint stands; a backfill reads the whole table."""
+        from_start = opening.chosen is not None
+        return cls(opening.source, opening.place, opening.checkpoint, from_start=from_start)
 
     def _note_start(self, checkpoint: Checkpoint) -> int | None:
         """The version after the newest of the first run. Raises SpecError for a table whose versions only Spark knows."""

@@ -5,7 +5,7 @@ import re
 
 from ..setup.cache import class_archive_path
 from ..setup.jars import jar_paths
-from ..spec import JdbcSink, KafkaCluster, Pipeline
+from ..spec import Pipeline
 from ..storage import Paths, in_bucket
 from ..storage.buckets import find_endpoint
 
@@ -87,18 +87,9 @@ def _s3_settings(checkpoints: bool) -> dict[str, str]:
 
 def find_jar_sets(pipeline: Pipeline, root: str) -> tuple[str, ...]:
     """The sets of jars beside `core` that a pipeline's sources, sinks and places need. `root`: where its tables and checkpoints lie."""
-    parts = [part for step in pipeline.steps for part in (step.source, *step.sinks)]
-    places = [
-        root,
-        *(str(getattr(part, field, None) or "") for part in parts for field in ("path", "table")),
-    ]
-    needed = {
-        "avro": any(getattr(part, "format", None) == "avro" for part in parts),
-        "kafka": any(isinstance(part, KafkaCluster) for part in parts),
-        "jdbc": any(isinstance(part, JdbcSink) for part in parts),
-        "s3": any(in_bucket(place) for place in places),
-    }
-    return tuple(name for name, wanted in needed.items() if wanted)
+    parts = (part for step in pipeline.steps for part in (step.source, *step.sinks))
+    needed = {name for part in parts for name in part.jar_sets}
+    return tuple(sorted(needed | ({"s3"} if in_bucket(root) else set())))
 
 
 def _java_options(small: bool) -> str:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from ..errors import SpecError
 from .connection import Connection, connection_variable, read_connection
-from .kafka import KafkaCluster, Security
+from .kafka_cluster import KafkaCluster, Security
 
 _LIBRDKAFKA = {
     "protocol": "security.protocol",

@@ -126,7 +126,7 @@ def _explain(error: ValidationError) -> str:
     """One line per wrong field: its path, what is wrong, the value."""
     lines = []
     for item in error.errors(include_url=False):
-        field = ".".join(_fields_of(item["loc"])) or "pipeline"
+        field = ".".join(map(str, item["loc"])) or "pipeline"
         message = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
             message = "unknown field; remove it or mend its spelling"
@@ -141,14 +141,6 @@ def _explain(error: ValidationError) -> str:
         )
         lines.append(f"{field}: {message}{got}")
     return "; ".join(lines)
-
-
-def _fields_of(location: tuple) -> list[str]:
-    """A place in the file: without the kind that pydantic puts behind a `source` or `sink`."""
-    parts = [str(part) for part in location]
-    after = [i for i, part in enumerate(parts[:-1]) if part in ("source", "sink")]
-    skipped = {i + 1 + (parts[i + 1].isdigit()) for i in after}
-    return [part for i, part in enumerate(parts) if i not in skipped]
 
 
 def find_pipelines(folder: str | Path) -> list[Path]:

@@ -99,6 +99,14 @@ class Paths:
             else self._join("checkpoints", self.pipeline, step)
         )
 
+    def spark_log(self, step: str, backfill: str | None = None) -> str:
+        """Spark's own part of a step's checkpoint: its offsets, commits and state."""
+        return f"{self.checkpoint(step, backfill)}/spark"
+
+    def named_files(self, step: str) -> str:
+        """Where the files that a queue named are told to Spark."""
+        return f"{self.checkpoint(step)}/named"
+
     def reports(self) -> str:
         """Folder with one JSON and one HTML file a run."""
         return self._join("reports", self.pipeline)

@@ -4,20 +4,17 @@ import time
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
 from ..checkpoint import Checkpoint, complete_epochs, open_manifest
 from ..errors import PreflightError, SpecError
 from ..report import StepReport
-from ..sinks import prepare_sinks
-from ..sinks.kafka import explain_refusal, records_without_batch, writer_options
-from ..sinks.trial import mask
+from ..sinks import prepare_sinks, writer_of
 from ..sources import Intake
 from ..spark.columns import DEFECT, ENTERED, STAGE
 from ..spark.output_mode import continuous_refusal
-from ..spec import ConsoleSink, Interval, KafkaSink, Step
+from ..spec import Interval, Step
 from .drain import explain
 from .transform import apply_transform, business_columns
 from .trigger import choose_end, trigger_options
@@ -45,7 +42,9 @@ def run_continuous(
     prepare_sinks(
         context.spark, context.pipeline, step, rows.drop(DEFECT, STAGE).schema, business.names
     )
-    writer = _open_sink(rows, step.sinks[0], business.names, frozenset(context.pipeline.pii))
+    writer = writer_of(step.sinks[0]).open_stream(
+        rows, business.names, frozenset(context.pipeline.pii)
+    )
     began = time.monotonic()
     _run(
         writer.option("checkpointLocation", f"{place}/spark").trigger(**trigger_options(trigger)),
@@ -68,10 +67,7 @@ def run_continuous(
 
 def _check_cores(context: "RunContext", step: Step, intake: Intake) -> None:
     """Raise PreflightError where a task could not start: each partition has one that never ends, and without all of them nothing is ever noted."""
-    partitions = (
-        sum(map(len, intake.backlog.partitions.values())) if step.source.kind == "kafka" else 1
-    )
-    cores = context.spark.sparkContext.defaultParallelism
+    partitions, cores = intake.partitions, context.spark.sparkContext.defaultParallelism
     if context.spark.sparkContext.master.startswith("local") and partitions > cores:
         raise PreflightError(
             "continuous mode needs a core for each partition of its topics",
@@ -79,19 +75,6 @@ def _check_cores(context: "RunContext", step: Step, intake: Intake) -> None:
             value=f"{partitions} partitions, {cores} cores",
             do=f"Write `master: local[{partitions}]`, or `trigger: available_now`",
         )
-
-
-def _open_sink(
-    rows: DataFrame, sink: KafkaSink | ConsoleSink, columns: list[str], hidden: frozenset[str]
-) -> DataStreamWriter:
-    if isinstance(sink, KafkaSink):
-        return (
-            records_without_batch(rows, sink, columns)
-            .writeStream.format("kafka")
-            .options(**writer_options(sink))
-        )
-    shown = rows.select(*[mask(name, hidden) for name in columns])
-    return shown.writeStream.format("console").option("numRows", sink.rows)
 
 
 def _run(writer: DataStreamWriter, context: "RunContext", step: Step, end: float) -> None:
@@ -102,8 +85,7 @@ def _run(writer: DataStreamWriter, context: "RunContext", step: Step, end: float
         ):
             context.check_right(step)
     except PySparkException as error:
-        sink = step.sinks[0]
-        refused = explain_refusal(error, sink) if isinstance(sink, KafkaSink) else error
+        refused = writer_of(step.sinks[0]).explain(error)
         raise (explain(error) if refused is error else refused) from None
     finally:
         if query.isActive:

@@ -24,14 +24,13 @@ from ..checkpoint import (
 )
 from ..report import BatchReport, Counts, StepReport, add_histograms, merge_ranges
 from ..sinks import describe_sink
-from ..sources import Intake, choose_intake
+from ..sources import Found, Intake, choose_intake
 from ..spark.failure import ChangedTable, UnplannedFiles, UnreadableFile
 from ..spark.tables import locate_target
 from ..spec import (
     Pipeline,
     RunRequest,
     Step,
-    TableSource,
     Trigger,
     describe_trigger,
     never_ends,
@@ -103,8 +102,7 @@ def run_step(
         context.paths,
         context.request,
         checkpoint,
-        chosen,
-        context.arrivals.get(step.name),
+        Found(chosen, context.arrivals.get(step.name)),
     )
     target = locate_target(context.spark, step, context.paths)
     report.target = target or ", ".join(describe_sink(sink) for sink in step.sinks)
@@ -150,11 +148,7 @@ def _note_end(
     """Say what is left where the query was stopped at its end: what waits then, or what a trial's time was too short for."""
     trial = context.request.dev_seconds is not None
     if not done and not trial:
-        place = (
-            context.pipeline.source_path(step.source, context.paths)
-            if isinstance(step.source, TableSource)
-            else ""
-        )
+        place = context.pipeline.source_path(step.source, context.paths)
         waiting = measure_step(step, context.paths, context.pipeline.idle_run_every, place)
         report.left_for_next_run = waiting.open_batch or bool(waiting.amount)
     if not done and trial and not never_ends(trigger):

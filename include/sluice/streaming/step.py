@@ -37,7 +37,7 @@ def build_step(
     business = business_columns(frame)
     for sink in step.sinks:
         require_columns(
-            [*getattr(sink, "partition_by", []), *getattr(sink, "cluster_by", [])],
+            [column for columns in sink.layout.values() for column in columns],
             business,
             f"{step.name}: sink",
         )
@@ -51,7 +51,7 @@ def build_step(
     if table_rules:
         check_expectations(table_rules)
     if request.window is not None and (
-        getattr(step.source, "file_date", None) is None or request.write == "replace"
+        not step.source.chooses_by_date or request.write == "replace"
     ):
         frame = _only_window(frame, step, request)
     frame = mark_time(frame, step, business)
@@ -128,9 +128,7 @@ def _only_window(frame: DataFrame, step: Step, request: RunRequest) -> DataFrame
 
 def _refuse_sending_twice(step: Step, request: RunRequest) -> None:
     """Raise SpecError for a replaced range whose rows a further sink would get once more."""
-    twice = [
-        describe_sink(sink) for sink in step.further_sinks if getattr(sink, "mode", "") != "upsert"
-    ]
+    twice = [describe_sink(sink) for sink in step.further_sinks if not sink.upsert_keys]
     if twice and request.window is not None and request.write == "replace":
         raise SpecError(
             "replacing a range would send its rows again",

@@ -8,7 +8,6 @@ from ..spec import (
     RunRequest,
     Step,
     Trigger,
-    is_trial_source,
     never_ends,
     trigger_kind,
 )
@@ -28,7 +27,7 @@ def choose_trigger(step: Step, request: RunRequest) -> Trigger:
         return AVAILABLE_NOW
     return (
         "default"
-        if is_trial_source(step.source) and step.trigger == AVAILABLE_NOW
+        if step.source.why_trial and step.trigger == AVAILABLE_NOW
         else step.trigger
     )
 

@@ -16,6 +16,7 @@ from ...spark.failure import SPARK_FAILED, explain_delivery
 from ...spec import FilesSink
 from ...storage import is_remote, resolve_path
 from ..delivery import Delivery
+from ..writer import Preparation, Writer
 from .publication import Publisher, ledger_folder
 from .store import FileStore
 
@@ -23,8 +24,40 @@ ROWS_OF_ONE_FILE = 250_000
 """Rows up to which a batch is written by one task: thousands of small batches must not make a file for each core and partition."""
 
 
-def prepare(columns: StructType, sink: FilesSink, where: str) -> None:
-    """Raise SpecError for a sink that cannot take these columns. `where`: the sink's place in the pipeline."""
+class FilesWriter(Writer):
+    """Writes batches as files of a folder."""
+
+    def prepare(self, coming: Preparation) -> None:
+        """Raise SpecError for a folder or columns that such files cannot have."""
+        check_sink(self.sink, coming.own, coming.where)
+
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Write the user's columns of a batch as files, once.
+
+        Raises SpecError when Spark cannot write such columns or options, TransientError when the
+        store fails.
+        """
+        folder = resolve_path(self.sink.path, delivery.root)
+        key = f"{delivery.key} {self.sink.format}"
+        try:
+            publisher = Publisher(FileStore(rows.sparkSession, folder), folder, key)
+            newest = publisher.recover()
+            if newest is not None and newest.batch == delivery.batch:
+                return newest.rows
+            rows = rows.select(*[col(c) for c in delivery.columns])
+            count = rows.count()
+            if count and (newest is None or newest.batch < delivery.batch):
+                staged = publisher.stage()
+                _write(rows, self.sink, count, staged)
+                publisher.publish(delivery.batch, count, staged)
+            return count
+        except SPARK_FAILED as error:
+            raise explain_delivery(error, folder) from error
+
+
+def check_sink(sink: FilesSink, columns: StructType, where: str) -> None:
+    """Raise SpecError for a sink that cannot take these columns. `where`: the sink's place in the
+    pipeline."""
     if is_remote(sink.path):
         ledger_folder(resolve_path(sink.path, ""), "")
     for name in sink.partition_by:
@@ -41,9 +74,8 @@ def prepare(columns: StructType, sink: FilesSink, where: str) -> None:
             do="Leave at least one out",
         )
     for field in columns.fields:
-        if isinstance(field.dataType, ArrayType | MapType | StructType) and (
-            sink.format == "csv" or field.name in sink.partition_by
-        ):
+        nested = isinstance(field.dataType, ArrayType | MapType | StructType)
+        if nested and (sink.format == "csv" or field.name in sink.partition_by):
             place = "a CSV file" if sink.format == "csv" else "a folder's name"
             raise SpecError(
                 f"{place} cannot hold the nested column {field.name!r}",
@@ -51,30 +83,6 @@ def prepare(columns: StructType, sink: FilesSink, where: str) -> None:
                 value=field.dataType.simpleString(),
                 do=f"Write to_json({field.name}) in the transform, or another format",
             )
-
-
-def deliver(rows: DataFrame, sink: FilesSink, delivery: Delivery) -> int:
-    """Write the user's columns of a batch as files, once; returns how many rows the batch has.
-
-    Raises SpecError when Spark cannot write such columns or options, TransientError when the store fails.
-    """
-    folder = resolve_path(sink.path, delivery.root)
-    try:
-        publisher = Publisher(
-            FileStore(rows.sparkSession, folder), folder, f"{delivery.key} {sink.format}"
-        )
-        newest = publisher.recover()
-        if newest is not None and newest.batch == delivery.batch:
-            return newest.rows
-        rows = rows.select(*[col(c) for c in delivery.columns])
-        count = rows.count()
-        if count and (newest is None or newest.batch < delivery.batch):
-            staged = publisher.stage()
-            _write(rows, sink, count, staged)
-            publisher.publish(delivery.batch, count, staged)
-        return count
-    except SPARK_FAILED as error:
-        raise explain_delivery(error, folder) from error
 
 
 def _write(rows: DataFrame, sink: FilesSink, count: int, staged: str) -> None:

@@ -6,12 +6,12 @@ the table and drops the staging table. A batch that stands in the ledger is not 
 
 from contextlib import suppress
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame
 
 from ...errors import SinkError
 from ...spec import JdbcSink
 from ..delivery import Delivery
+from ..writer import Preparation, Writer
 from .ledger import Ledger
 from .postgres import Database, SqlError, open_database
 from .staging import Staged, create_staging, refuse_characters, refuse_misfits, stage
@@ -28,32 +28,76 @@ _PREPARING = "sluice: prepare"
 """Lock of whoever creates tables, so that two steps that begin together do not both create one."""
 
 
-def prepare(spark: SparkSession, sink: JdbcSink, schema: StructType, columns: list[str]) -> None:
-    """Create table and ledger where they are absent, and have the database plan the very statements that a batch will need.
+class JdbcWriter(Writer):
+    """Writes batches into a table, each once."""
 
-    Args: schema: of the rows, system columns among them. columns: the user's own, which are written unless `sink.columns` says others.
-    Raises SpecError, SinkError, and TransientError where the database cannot be reached, before anything is read.
-    """
-    fields = choose_fields(sink, schema, columns)
-    with open_database(spark, sink) as database:
-        ledger = Ledger(database, sink.ledger)
-        staging = ledger.lock(_PREPARING)
-        with database.transaction():
-            if describe_table(database, sink) is None:
-                create_table(database, sink, fields)
-            ledger.create()
+    def prepare(self, coming: Preparation) -> None:
+        """Create table and ledger where they are absent, and have the database plan the very
+        statements that a batch will need.
+
+        Raises SpecError, SinkError, and TransientError where the database cannot be reached.
+        """
+        sink, fields = self.sink, choose_fields(self.sink, coming.schema, coming.columns)
+        with open_database(coming.spark, sink) as database:
+            ledger = Ledger(database, sink.ledger)
+            staging = ledger.lock(_PREPARING)
+            with database.transaction():
+                if describe_table(database, sink) is None:
+                    create_table(database, sink, fields)
+                ledger.create()
+                table = describe_table(database, sink)
+                written = match_columns(sink, fields, table)
+                create_staging(database, staging, written)
+                ledger.note("", table.name, 0, Staged(staging), only_explain=True)
+                try:
+                    database.run(
+                        "EXPLAIN {insert}", insert=insert_statement(sink, table, written, staging)
+                    )
+                except SqlError as error:
+                    raise _explain_plan(error, sink, table.name) from None
+                database.run("DROP TABLE {staging}", staging=staging)
+            ledger.drop_leftovers()
+
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Write a batch's rows into the table once; returns how many the batch has, from the ledger
+        when it was written before.
+
+        Raises TransientError when trying again may help, SinkError when the database refuses a
+        value, a row or the user. In both cases nothing of the batch is there.
+        """
+        sink, fields = self.sink, choose_fields(self.sink, rows.schema, delivery.columns)
+        with open_database(rows.sparkSession, sink) as database:
             table = describe_table(database, sink)
-            written = match_columns(sink, fields, table)
-            create_staging(database, staging, written)
-            ledger.note("", table.name, 0, Staged(staging), only_explain=True)
-            try:
-                database.run(
-                    "EXPLAIN {insert}", insert=insert_statement(sink, table, written, staging)
+            if table is None:
+                raise SinkError(
+                    "the table is gone",
+                    where=f"table {sink.table}",
+                    do="Run again: it is created at the start of a run",
                 )
+            ledger = Ledger(database, sink.ledger)
+            staging = ledger.lock(f"{table.name}/{delivery.token}")
+            known = ledger.read(delivery.key, table.name, delivery.batch)
+            if known is not None:
+                return known
+            written, staged = match_columns(sink, fields, table), None
+            try:
+                staged = stage(database, rows, sink, written, staging)
+                with database.transaction():
+                    if ledger.note(delivery.key, table.name, delivery.batch, staged):
+                        _check_keys(database, sink, written, staged)
+                        database.run(
+                            "{insert}",
+                            *staged.values,
+                            insert=insert_statement(sink, table, written, staged.source),
+                        )
+                    database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
+                return ledger.read(delivery.key, table.name, delivery.batch)
             except SqlError as error:
-                raise _explain_plan(error, sink, table.name) from None
-            database.run("DROP TABLE {staging}", staging=staging)
-        ledger.drop_leftovers()
+                _refuse(error, database, sink, rows, written, staged)
+                raise
+            finally:
+                with suppress(SqlError):  # a server that is away keeps it; the next run drops it
+                    database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
 
 
 def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
@@ -65,47 +109,6 @@ def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
         value=sink.keys,
         do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of an index it has",
     )
-
-
-def deliver(rows: DataFrame, sink: JdbcSink, delivery: Delivery) -> int:
-    """Write a batch's rows into the table once; returns how many the batch has, from the ledger when it was written before.
-
-    Raises TransientError when trying again may help, SinkError when the database refuses a value, a row or the user. In both cases nothing of the batch is there.
-    """
-    fields = choose_fields(sink, rows.schema, delivery.columns)
-    with open_database(rows.sparkSession, sink) as database:
-        table = describe_table(database, sink)
-        if table is None:
-            raise SinkError(
-                "the table is gone",
-                where=f"table {sink.table}",
-                do="Run again: it is created at the start of a run",
-            )
-        ledger = Ledger(database, sink.ledger)
-        staging = ledger.lock(f"{table.name}/{delivery.token}")
-        known = ledger.read(delivery.key, table.name, delivery.batch)
-        if known is not None:
-            return known
-        written = match_columns(sink, fields, table)
-        staged = None
-        try:
-            staged = stage(database, rows, sink, written, staging)
-            with database.transaction():
-                if ledger.note(delivery.key, table.name, delivery.batch, staged):
-                    _check_keys(database, sink, written, staged)
-                    database.run(
-                        "{insert}",
-                        *staged.values,
-                        insert=insert_statement(sink, table, written, staged.source),
-                    )
-                database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
-            return ledger.read(delivery.key, table.name, delivery.batch)
-        except SqlError as error:
-            _refuse(error, database, sink, rows, written, staged)
-            raise
-        finally:
-            with suppress(SqlError):  # a server that is away keeps it; the next run drops it
-                database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
 
 
 def _check_keys(database: Database, sink: JdbcSink, written: list[Written], staged: Staged) -> None:
