@@ -28,7 +28,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 $(READY): $(INSTALLED) include/sluice/setup/jars.lock.json
 	$(BIN)/sluice jars fetch core
-	$(BIN)/python -m sluice.setup.warm
+	$(BIN)/python -m sluice.warmup
 	@touch $@
 
 $(BROWSER): $(INSTALLED)
