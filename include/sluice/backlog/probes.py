@@ -28,6 +28,14 @@ def count_files(
     )
 
 
+def range_of(files: list[LandedFile]) -> Range:
+    """Some files of a folder, as a backfill reads them."""
+    if not files:
+        return Range()
+    folders = sorted({f.path.rsplit("/", 1)[0] for f in files})
+    return Range(files, any_folder(folders), any_name(sorted({f.name for f in files})))
+
+
 class FileProbe(Probe):
     """Lists a folder, or asks the queue that names its new files."""
 
@@ -42,11 +50,7 @@ class FileProbe(Probe):
 
     def select(self, step: Step, window: Window) -> Range:
         """The files of the window. Raises SourceError when the folder is absent."""
-        files = files_in_window(step.source, window)
-        if not files:
-            return Range()
-        folders = sorted({f.path.rsplit("/", 1)[0] for f in files})
-        return Range(files, any_folder(folders), any_name(sorted({f.name for f in files})))
+        return range_of(files_in_window(step.source, window))
 
 
 class TopicProbe(Probe):

@@ -16,7 +16,7 @@ from .file_stream import Place, open_stream
 from .intake import BatchInput, Intake, Opening
 from .named import write_names
 from .parse.headers import why_unpackable
-from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts
+from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
 
 KEPT_BYTES = 64 * 10**6
 """Size of a batch's files up to which its parsed rows are kept in memory between the passes (survey, quarantine, MERGE, conflicts)."""

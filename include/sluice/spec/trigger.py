@@ -1,7 +1,7 @@
 """When the batches of a step start."""
 
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import model_validator
 
@@ -39,7 +39,7 @@ class Interval(Spec):
 
 
 Trigger = Literal["available_now", "once", "default"] | Interval
-AVAILABLE_NOW = "available_now"
+AVAILABLE_NOW: Final = "available_now"
 
 
 def trigger_kind(trigger: Trigger) -> str:
