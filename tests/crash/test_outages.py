@@ -10,7 +10,7 @@ from sluice.errors import ExitCode
 from sluice.sinks.jdbc import sink as jdbc
 from sluice.sinks.jdbc import staging as jdbc_staging
 from sluice.sinks.kafka.sink import KafkaWriter
-from sluice.streaming import execute
+from sluice.streaming import step
 
 from tests.crash.kafka_shop import KafkaShop, make_records
 from tests.kafka_broker import KafkaBroker
@@ -58,7 +58,7 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
     return [
         Outage(
             "the broker dies before the stream begins",
-            execute,
+            step,
             "drain",
             broker.kill,
             broker.start,
@@ -66,16 +66,16 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
         ),
         Outage(
             "the broker is stopped before a planned batch is read",
-            execute,
-            "process_batch",
+            step,
+            "take_batch",
             broker.stop,
             broker.start,
             NO_ANSWER,
         ),
         Outage(
             "the broker hangs while a batch is read",
-            execute,
-            "process_batch",
+            step,
+            "take_batch",
             lambda: os.kill(broker.process_id, signal.SIGSTOP),
             lambda: os.kill(broker.process_id, signal.SIGCONT),
             NO_ANSWER,

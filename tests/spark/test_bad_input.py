@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.streaming import execute
+from sluice.streaming import step
 
 from tests.spark.factories import Project, assert_next_run_works
 
@@ -51,27 +51,27 @@ def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_p
     )
     writing = project.land("final.csv.tmp", "id,name,price\n3,a,1\n")
     project.land("stays.csv", "id,name,price\n4,a,1\n")
-    real = execute.process_batch
+    real = step.take_batch
 
-    def fail(run, frame, batch):
+    def fail(course, plan, frame, batch):
         raise RuntimeError("killed before the first write")
 
-    monkeypatch.setattr(execute, "process_batch", fail)
+    monkeypatch.setattr(step, "take_batch", fail)
     report = project.run()
     assert (report.status, report.exit_code) == ("failed", ExitCode.TRANSIENT)
     before.unlink()
     writing.rename(writing.with_suffix(""))
 
-    def delete_then_go_on(run, frame, batch):
+    def delete_then_go_on(course, plan, frame, batch):
         during.unlink(missing_ok=True)
         if batch == 0 and not (project.landing / "late.csv").exists():
             project.land("late.csv", "price,name,id\n1.5,late,5\n")
-        real(run, frame, batch)
+        real(course, plan, frame, batch)
 
-    monkeypatch.setattr(execute, "process_batch", delete_then_go_on)
+    monkeypatch.setattr(step, "take_batch", delete_then_go_on)
     report = project.run()
     assert (report.status, report.error) == ("done", None)
-    monkeypatch.setattr(execute, "process_batch", real)
+    monkeypatch.setattr(step, "take_batch", real)
     project.run()
     assert project.rows("id", "name", "price") == Counter(
         [(3, "a", 1.0), (4, "a", 1.0), (5, "late", 1.5)]
@@ -89,7 +89,7 @@ def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(
 ):
     project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP})
     project.land("first.csv", "id,name,price\n1,a,1\n")
-    real, calls = execute.drain, []
+    real, calls = step.drain, []
 
     def land_then_drain(*args, **kwargs):
         calls.append(1)
@@ -97,7 +97,7 @@ def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(
             project.land("second.csv", "price,name,id\n2.5,b,2\n")
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(execute, "drain", land_then_drain)
+    monkeypatch.setattr(step, "drain", land_then_drain)
     report = project.run()
     assert report.counts.written == 2
     assert project.rows("id", "name", "price") == Counter([(1, "a", 1.0), (2, "b", 2.5)])

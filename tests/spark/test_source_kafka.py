@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from sluice.errors import ExitCode
 from sluice.spec import Window
-from sluice.streaming import batch, execute
+from sluice.streaming import batch, step
 
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_broker import Record
@@ -503,15 +503,15 @@ def test_a_backfill_reads_the_range_again_and_adds_only_what_is_missing(
 
 def change_first(monkeypatch, change) -> None:
     """Let something happen to the topic when Spark has planned the first batch of the next run, before a record of it is read."""
-    original, changed = execute.process_batch, []
+    original, changed = step.take_batch, []
 
-    def process(run, frame, number):
+    def process(course, plan, frame, number):
         if not changed:
             changed.append(number)
             change()
-        original(run, frame, number)
+        original(course, plan, frame, number)
 
-    monkeypatch.setattr(execute, "process_batch", process)
+    monkeypatch.setattr(step, "take_batch", process)
 
 
 @pytest.mark.parametrize("go_on", [False, True], ids=["stop", "go_on"])

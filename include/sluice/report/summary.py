@@ -98,7 +98,10 @@ def missing_rows(counts: Counts) -> int:
 
 
 def _describe_gap(counts: Counts) -> str:
-    unread, unfated = counts.read - counts.malformed - counts.filtered - counts.entered, missing_rows(counts)
+    unread, unfated = (
+        counts.read - counts.malformed - counts.filtered - counts.entered,
+        missing_rows(counts),
+    )
     parts = (
         [
             f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"

@@ -92,7 +92,9 @@ def _try_once(course: Course) -> bool:
         return True
     began = time.monotonic()
     try:
-        done = drain(frame, lambda rows, number: _take(course, plan, rows, number), _query(course))
+        done = drain(
+            frame, lambda rows, number: take_batch(course, plan, rows, number), _query(course)
+        )
         _note_end(course, done)
         ended = True
     except OutOfTime:
@@ -125,7 +127,8 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     return frame, plan
 
 
-def _take(course: Course, plan: Plan, rows: DataFrame, number: int) -> None:
+def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> None:
+    """Work off one planned batch and note it."""
     run, tally = course.run, course.tally
     entry = process(plan, run.rights, Batch.of(plan, rows, number, run.run_id))
     tally.take(entry)
