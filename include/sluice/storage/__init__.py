@@ -2,7 +2,17 @@
 
 from .buckets import aws_client, in_bucket, s3_client, split_uri, store_errors
 from .files import create_file, remove_tree, replace_file
-from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path, resolve_path
+from .paths import (
+    PIPELINES,
+    PROJECT,
+    Paths,
+    delta_log,
+    is_remote,
+    lease_folder,
+    open_path,
+    resolve_path,
+    spark_folder,
+)
 
 __all__ = [
     "PIPELINES",
@@ -17,6 +27,8 @@ __all__ = [
     "remove_tree",
     "replace_file",
     "resolve_path",
+    "spark_folder",
+    "delta_log",
     "s3_client",
     "split_uri",
     "store_errors",

@@ -50,6 +50,16 @@ def lease_folder(table: str) -> str:
     return f"{parent}/_leases/{name}"
 
 
+def spark_folder(checkpoint: str) -> str:
+    """Spark's own part of a step's checkpoint: its offsets, commits and state."""
+    return f"{checkpoint}/spark"
+
+
+def delta_log(table: str) -> str:
+    """Where a Delta table keeps its commits."""
+    return f"{table}/_delta_log"
+
+
 @dataclass(frozen=True)
 class Paths:
     """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made absolute."""
@@ -98,10 +108,6 @@ class Paths:
             if backfill
             else self._join("checkpoints", self.pipeline, step)
         )
-
-    def spark_log(self, step: str, backfill: str | None = None) -> str:
-        """Spark's own part of a step's checkpoint: its offsets, commits and state."""
-        return f"{self.checkpoint(step, backfill)}/spark"
 
     def named_files(self, step: str) -> str:
         """Where the files that a queue named are told to Spark."""

@@ -6,13 +6,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
-from ..checkpoint import Checkpoint, complete_epochs, open_manifest, spark_folder
+from ..checkpoint import Checkpoint, complete_epochs, open_manifest
 from ..errors import PreflightError, SpecError
 from ..sinks import prepare_sinks, writer_of
 from ..sources import Intake
 from ..spark.columns import DEFECT, ENTERED, STAGE
 from ..spark.output_mode import continuous_refusal
 from ..spec import Step, Trigger
+from ..storage import spark_folder
 from .drain import explain
 from .run import Run
 from .tally import Tally

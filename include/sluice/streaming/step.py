@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from ..backlog import measure_step
-from ..checkpoint import Checkpoint, complete_epochs, spark_folder
+from ..checkpoint import Checkpoint, complete_epochs
 from ..sources import Found, Intake, choose_intake
 from ..spark.failure import ChangedTable, UnplannedFiles, UnreadableFile
 from ..spark.table_setup import locate_target
 from ..spec import Step, Trigger, describe_trigger, never_ends, trigger_kind
+from ..storage import spark_folder
 from .batch import Batch, process
 from .continuous import run_continuous
 from .drain import OutOfTime, Query, drain
