@@ -1,4 +1,5 @@
-"""Reads a Delta table's log without Spark: its newest commit, and what the commits hold that a stream has not read yet."""
+"""Reads a Delta table's log without Spark: its newest commit, and what the commits hold that a
+stream has not read yet."""
 
 import json
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ def table_version(path: str) -> int | None:
 
 @dataclass(frozen=True)
 class TablePosition:
-    """How far a stream has read: up to `version` (not included), or, while it reads the table's first state, part of that version."""
+    """How far a stream has read: up to `version` (not included), or, while it reads the table's
+    first state, part of that version."""
 
     version: int
     whole: bool = True
@@ -43,7 +45,8 @@ def read_position(checkpoint: Checkpoint, batch: int | None) -> TablePosition | 
 
 
 def start_file(checkpoint: Checkpoint) -> Path:
-    """Where the first version is noted of a stream that begins at the end of its table: Delta itself would look for that end anew in every run without rows."""
+    """Where the first version is noted of a stream that begins at the end of its table: Delta
+    itself would look for that end anew in every run without rows."""
     return checkpoint.beside("start.json")
 
 
@@ -63,7 +66,10 @@ class TableBacklog:
 
 
 def measure_table(path: str, position: TablePosition | None) -> TableBacklog | None:
-    """What waits in a table, from its log alone; commits that only rearrange files do not count. None where the log does not say, so that a run has to look."""
+    """What waits in a table, from its log alone; commits that only rearrange files do not count.
+
+    None where the log does not say, so that a run has to look.
+    """
     newest = table_version(path)
     if newest is None or position is None or not position.whole:
         return None

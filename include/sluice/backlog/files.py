@@ -20,7 +20,8 @@ _SUFFIXES = (".tmp", "._COPYING_")
 
 @dataclass(frozen=True)
 class LandedFile:
-    """A file that lies in the landing folder. `path`: as `normalize_uri` writes it; `modified`: epoch seconds."""
+    """A file that lies in the landing folder. `path`: as `normalize_uri` writes it; `modified`:
+    epoch seconds."""
 
     path: str
     size: int
@@ -38,7 +39,8 @@ def is_hidden(name: str) -> bool:
 
 
 def is_hidden_folder(name: str) -> bool:
-    """True for folders below the landing folder that Spark does not enter: its own rule, to the letter."""
+    """True for folders below the landing folder that Spark does not enter: its own rule, to the
+    letter."""
     hidden = (
         (name.startswith("_") and "=" not in name)
         or name.startswith(".")
@@ -55,7 +57,8 @@ def source_root(source: FileSource) -> str:
 def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]:
     """Every file the source would read, oldest first.
 
-    Args: after: in a bucket, list only objects whose keys sort after this path. Raises SourceError when the folder is absent or cannot be read.
+    Args: after: in a bucket, list only objects whose keys sort after this path. Raises SourceError
+    when the folder is absent or cannot be read.
     """
     root = source_root(source)
     if in_bucket(root):
@@ -112,13 +115,17 @@ def _refused(folder: str) -> SourceError:
 
 
 def _raise_unless_gone(error: OSError) -> None:
-    """A folder that cannot be read may hold new files: "nothing new" would be a guess. One that was removed meanwhile holds none."""
+    """A folder that cannot be read may hold new files: "nothing new" would be a guess.
+
+    One that was removed meanwhile holds none.
+    """
     if not isinstance(error, FileNotFoundError):
         raise _refused(error.filename) from error
 
 
 def _refuse_endless(start: str, folder: str, name: str) -> None:
-    """Raise for a link to a folder on the way to it: Spark would read each file below it forty times over, and two such links would never end."""
+    """Raise for a link to a folder on the way to it: Spark would read each file below it forty
+    times over, and two such links would never end."""
     path = os.path.join(folder, name)
     if not os.path.islink(path):
         return
@@ -127,7 +134,8 @@ def _refuse_endless(start: str, folder: str, name: str) -> None:
         above.append(os.path.join(above[-1], part))
     if any((os.path.realpath(one) + "/").startswith(target) for one in above):
         raise SourceError(
-            "a link leads back to a folder above it, and Spark would read every file there again and again",
+            "a link leads back to a folder above it, and Spark would read every file there again "
+            "and again",
             where=path,
             value=target[:-1],
             do="Remove the link",
@@ -135,7 +143,8 @@ def _refuse_endless(start: str, folder: str, name: str) -> None:
 
 
 def _stat(path: str) -> Iterator[LandedFile]:
-    """The file at a path; nothing when it is gone by now, no file at all, or a link that ends nowhere."""
+    """The file at a path; nothing when it is gone by now, no file at all, or a link that ends
+    nowhere."""
     try:
         info = os.stat(path)
     except OSError as error:
@@ -171,7 +180,8 @@ _DIRECTIVES = {
 
 
 def file_date(path: str, root: str, pattern: str) -> datetime | None:
-    """The date a file's relative path carries under a strptime pattern; None when it carries none."""
+    """The date a file's relative path carries under a strptime pattern; None when it carries
+    none."""
     relative = path.removeprefix(root).lstrip("/")
     regex = "".join(
         _DIRECTIVES.get(part, re.escape(part)) for part in re.split(r"(%[A-Za-z])", pattern)

@@ -26,7 +26,8 @@ INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 @dataclass
 class Broker:
-    """A client of one cluster, for one probe. `deadline`: `time.monotonic()` after which it gives up."""
+    """A client of one cluster, for one probe. `deadline`: `time.monotonic()` after which it gives
+    up."""
 
     config: dict = field(repr=False)
     deadline: float
@@ -36,7 +37,10 @@ class Broker:
     admin: "AdminClient | None" = None
 
     def find_partitions(self, wanted: Callable[[str], bool]) -> dict[str, list[int]]:
-        """Topic -> partitions, of the wanted topics that are there and that this user may see. Never creates one."""
+        """Topic -> partitions, of the wanted topics that are there and that this user may see.
+
+        Never creates one.
+        """
         topics = self._ask(
             lambda seconds: self.admin.list_topics(timeout=seconds), again=True
         ).topics
@@ -55,7 +59,8 @@ class Broker:
         return self._offsets(partitions, OffsetSpec.earliest())
 
     def end_offsets(self, partitions: dict[str, list[int]], isolation: str) -> Offsets:
-        """The offset after the last that may be read: under read_committed, before the oldest transaction that is still open."""
+        """The offset after the last that may be read: under read_committed, before the oldest
+        transaction that is still open."""
         from confluent_kafka.admin import OffsetSpec
 
         return self._offsets(partitions, OffsetSpec.latest(), isolation)
@@ -87,7 +92,8 @@ class Broker:
         return found
 
     def first_time(self, places: dict[tuple[str, int], int], isolation: str) -> datetime | None:
-        """The earliest time of the first records from some places on, UTC; None where there is none to be had within a glance. Never fails."""
+        """The earliest time of the first records from some places on, UTC; None where there is none
+        to be had within a glance. Never fails."""
         from confluent_kafka import Consumer, KafkaException, TopicPartition
 
         if not places:
@@ -116,7 +122,8 @@ class Broker:
         return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
 
     def _ask(self, question: Callable[[float], object], again: bool = False) -> object:
-        """The answer to a question, asked again where nobody was there; a refusal ends it at once, the deadline otherwise."""
+        """The answer to a question, asked again where nobody was there; a refusal ends it at once,
+        the deadline otherwise."""
         from confluent_kafka import KafkaError, KafkaException
 
         away = (
@@ -148,7 +155,10 @@ class Broker:
 
 
 def connect(cluster: KafkaCluster) -> Broker:
-    """A client of a cluster; brokers that are away are noticed when they are asked. Raises SpecError or TransientError for settings no client can have."""
+    """A client of a cluster; brokers that are away are noticed when they are asked.
+
+    Raises SpecError or TransientError for settings no client can have.
+    """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 

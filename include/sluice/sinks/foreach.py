@@ -1,7 +1,9 @@
-"""Batches handed to the user's Python: a class that gets row by row on the executors, or a function that gets the batch on the driver.
+"""Batches handed to the user's Python: a class that gets row by row on the executors, or a function
+that gets the batch on the driver.
 
-Both are called at least once a batch: after a crash, or after they raised, the batch comes again, with the same rows under the same number and token. User
-code makes that exactly once by keeping the token (or partition and batch) together with what it writes, and passing over what it has.
+Both are called at least once a batch: after a crash, or after they raised, the batch comes again,
+with the same rows under the same number and token. User code makes that exactly once by keeping the
+token (or partition and batch) together with what it writes, and passing over what it has.
 """
 
 import re
@@ -30,7 +32,8 @@ def _load(folder: Path, reference: str, where: str, noun: str, modified: int) ->
 
 
 def _load_once(folder: Path, reference: str, kind: str, noun: str) -> Callable:
-    """The user's class or function; its module is executed once, so that what it keeps (a connection) lives from batch to batch."""
+    """The user's class or function; its module is executed once, so that what it keeps (a
+    connection) lives from batch to batch."""
     path = folder / reference.partition(":")[0]
     return _load(
         folder,
@@ -42,7 +45,10 @@ def _load_once(folder: Path, reference: str, kind: str, noun: str) -> Callable:
 
 
 def load_writer(sink: ForeachSink, folder: Path) -> type:
-    """The class of a `foreach` sink. Raises SpecError when there is none, it has no `process`, or it cannot travel to the executors."""
+    """The class of a `foreach` sink.
+
+    Raises SpecError when there is none, it has no `process`, or it cannot travel to the executors.
+    """
     where = f"foreach {sink.writer}"
     writer = _load_once(folder, sink.writer, "foreach", "Class")
     if not isinstance(writer, type) or not callable(getattr(writer, "process", None)):
@@ -133,7 +139,10 @@ class ForeachBatchWriter(Writer):
 
 
 def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]:
-    """What an executor does with a partition. Everything it needs is in here: nested functions travel by value, modules do not."""
+    """What an executor does with a partition.
+
+    Everything it needs is in here: nested functions travel by value, modules do not.
+    """
 
     def call(method: str, function: Callable, *arguments: object) -> object:
         try:

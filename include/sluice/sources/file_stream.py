@@ -96,11 +96,13 @@ def _is_visible() -> Column:
 
 
 def _among(spark: SparkSession, paths: Iterable[str]) -> Column:
-    """True for rows of some files; Spark does not open a file for which a filter on this says no."""
+    """True for rows of some files; Spark does not open a file for which a filter on this says
+    no."""
     return F.col(SOURCE).isin(*[uri for path in paths for uri in _spark_uris(spark, path)])
 
 
 def _spark_uris(spark: SparkSession, path: str) -> list[str]:
-    """A path as `_metadata.file_path` may write it: Java's escaping; a local file as `file:/x` or `file:///x`, depending on who listed it."""
+    """A path as `_metadata.file_path` may write it: Java's escaping; a local file as `file:/x` or
+    `file:///x`, depending on who listed it."""
     uri = spark._jvm.org.apache.hadoop.fs.Path(path).toUri().toString()
     return [uri] if "://" in uri else ["file:" + uri, "file://" + uri]

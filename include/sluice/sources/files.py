@@ -1,4 +1,5 @@
-"""Files of a folder as a source: listed by us, read by Spark, each by its own columns; a file that nobody can read is one quarantined record."""
+"""Files of a folder as a source: listed by us, read by Spark, each by its own columns; a file that
+nobody can read is one quarantined record."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,8 @@ from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts
 
 KEPT_BYTES = 64 * 10**6
-"""Size of a batch's files up to which its parsed rows are kept in memory between the passes (survey, quarantine, MERGE, conflicts)."""
+"""Size of a batch's files up to which its parsed rows are kept in memory between the passes
+(survey, quarantine, MERGE, conflicts)."""
 
 
 class FileIntake(Intake):
@@ -61,7 +63,11 @@ class FileIntake(Intake):
         return sum(self.sizes.values())
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """Every record of every file. Raises SpecError for an encoding Java does not know, SourceError where files contradict the schema."""
+        """Every record of every file.
+
+        Raises SpecError for an encoding Java does not know, SourceError where files contradict the
+        schema.
+        """
         layouts = find_layouts(self.files, self.source)
         self.warnings = _drift_warnings(layouts, self.source)
         if self.named:
@@ -70,7 +76,10 @@ class FileIntake(Intake):
         return open_stream(spark, self.source, layouts, self.unreadable, place)
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
-        """The files of a planned batch. Raises UnplannedFiles for one whose columns were not known when the stream was built."""
+        """The files of a planned batch.
+
+        Raises UnplannedFiles for one whose columns were not known when the stream was built.
+        """
         paths = [f.path for f in checkpoint.batch_files(batch)]
         unplanned = [path for path in paths if path not in self.sizes and not _is_hidden(path)]
         if unplanned and has_layouts(self.source):
@@ -85,7 +94,8 @@ class FileIntake(Intake):
         )
 
     def _unreadable_among(self, paths: list[str]) -> dict[str, str]:
-        """Files that cannot be read, and why: those a reader failed on, those it finds no rows in, and those deleted since they were listed."""
+        """Files that cannot be read, and why: those a reader failed on, those it finds no rows in,
+        and those deleted since they were listed."""
         found = {path: why for path, why in self.unreadable.items() if path in paths}
         if self.source.format not in EMBEDDED:
             found |= {
@@ -93,7 +103,8 @@ class FileIntake(Intake):
                 for path in paths
                 if path not in found and not _is_hidden(path) and (why := why_unpackable(path))
             }
-        # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
+        # A hidden name is gone as soon as its writer gives it the real one; it was no record
+        # anyway.
         named = [path for path in paths if path not in found and not _is_hidden(path)]
         with ThreadPoolExecutor(16) as pool:
             there = list(
@@ -131,7 +142,8 @@ def _is_hidden(path: str) -> bool:
 
 
 def _drift_warnings(layouts: dict[Layout, list[str]], source: FileSource) -> list[str]:
-    """What changed in the headers: columns that are absent read as NULL, unknown ones are rescued."""
+    """What changed in the headers: columns that are absent read as NULL, unknown ones are
+    rescued."""
     warnings = []
     for layout, paths in layouts.items():
         for names, verdict in (
@@ -143,6 +155,7 @@ def _drift_warnings(layouts: dict[Layout, list[str]], source: FileSource) -> lis
                     f" and {len(names) - 20} more" if len(names) > 20 else ""
                 )
                 warnings.append(
-                    f"columns that {len(paths)} file(s) {verdict}: {shown} (first: {paths[0].rsplit('/', 1)[-1]})"
+                    f"columns that {len(paths)} file(s) {verdict}: {shown} (first: "
+                    f"{paths[0].rsplit('/', 1)[-1]})"
                 )
     return warnings

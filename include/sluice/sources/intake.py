@@ -15,7 +15,8 @@ from ..spec import SourceKind
 
 @dataclass(frozen=True)
 class BatchInput:
-    """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets or commits, from and until (not included), by place."""
+    """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets
+    or commits, from and until (not included), by place."""
 
     amount: int = 0
     files: int = 0
@@ -26,7 +27,8 @@ class BatchInput:
     small: bool = False
     """True where the parsed rows fit into memory."""
     fetched: bool = False
-    """True where a second pass would ask a server for the records again, which may then have fewer: what is counted and what is written is read once."""
+    """True where a second pass would ask a server for the records again, which may then have fewer:
+    what is counted and what is written is read once."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Intake(ABC):
 
     @property
     def is_empty(self) -> bool:
-        """True where Spark could not even begin, because what the step begins with is not there yet."""
+        """True where Spark could not even begin, because what the step begins with is not there
+        yet."""
         return False
 
     @abstractmethod
@@ -91,5 +94,6 @@ class Intake(ABC):
         return []
 
     def absorb(self, error: Exception) -> None:
-        """Make the next try go on without what made this one fail; raises the error where that cannot be."""
+        """Make the next try go on without what made this one fail; raises the error where that
+        cannot be."""
         raise error

@@ -1,4 +1,5 @@
-"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would be."""
+"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would
+be."""
 
 import json
 from datetime import datetime
@@ -28,12 +29,14 @@ from .parse.text_records import decode, parse_text
 
 _PATIENCE = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
 _FETCH_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "30000"}
-"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for records once. Spark's and Kafka's own bounds are three minutes."""
+"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for
+records once. Spark's and Kafka's own bounds are three minutes."""
 _TOMBSTONE = "the record has no value (a tombstone)"
 
 
 class KafkaIntake(Intake):
-    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill begins."""
+    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill
+    begins."""
 
     def __init__(
         self,
@@ -63,9 +66,16 @@ class KafkaIntake(Intake):
         return sum(map(len, self.backlog.partitions.values()))
 
     def _refuse(self, checkpoint: Checkpoint) -> None:
-        """Raise for records that no run can read any more, and for a topic whose offsets mean other records now."""
-        anew = f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table keep rows that are read again from being doubled"
-        go_on = "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; the report then says what is missing"
+        """Raise for records that no run can read any more, and for a topic whose offsets mean other
+        records now."""
+        anew = (
+            f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table "
+            "keep rows that are read again from being doubled"
+        )
+        go_on = (
+            "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; "
+            "the report then says what is missing"
+        )
         raise SourceError(
             f"the topics do not hold what this checkpoint expects: {'; '.join(self.warnings)}",
             where=f"brokers {resolve_cluster(self.source)[0]}",
@@ -160,7 +170,10 @@ class KafkaIntake(Intake):
         }
 
     def _patience(self) -> dict[str, str]:
-        """Our bounds where the user's options have none. The two of the client go together: Kafka refuses the first where it is less than the second."""
+        """Our bounds where the user's options have none.
+
+        The two of the client go together: Kafka refuses the first where it is less than the second.
+        """
         named = {name.lower() for name in self.source.options}
         return _FETCH_PATIENCE | ({} if named & set(_PATIENCE) else _PATIENCE)
 
@@ -199,7 +212,8 @@ class KafkaIntake(Intake):
         return BatchInput(amount=amount, ranges=ranges, fetched=True)
 
     def review(self, batches: list[BatchReport]) -> list[str]:
-        """Records that may have expired between planning and reading, where a run goes on without them; Spark does not say, so the brokers are asked."""
+        """Records that may have expired between planning and reading, where a run goes on without
+        them; Spark does not say, so the brokers are asked."""
         ranges = reduce(merge_ranges, (batch.ranges for batch in batches), {})
         if self.source.fail_on_data_loss or not ranges:
             return []

@@ -1,4 +1,5 @@
-"""Rows that Spark makes itself, and lines of a socket: for trials, because neither can be read again."""
+"""Rows that Spark makes itself, and lines of a socket: for trials, because neither can be read
+again."""
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F

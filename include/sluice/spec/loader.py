@@ -18,7 +18,8 @@ _FROM_ENVIRONMENT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
 class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """YAML in which a key written twice is an error instead of the last one winning; read by libyaml where it is there, six times as fast."""
+    """YAML in which a key written twice is an error instead of the last one winning; read by
+    libyaml where it is there, six times as fast."""
 
 
 def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
@@ -37,7 +38,10 @@ _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG,
 
 
 def substitute_environment(value: object, env: dict[str, str], where: str) -> object:
-    """Replace `${NAME}` and `${NAME:-default}` in every string. Raises SpecError when a name has neither value nor default."""
+    """Replace `${NAME}` and `${NAME:-default}` in every string.
+
+    Raises SpecError when a name has neither value nor default.
+    """
     if isinstance(value, dict):
         return {k: substitute_environment(v, env, f"{where}: {k}") for k, v in value.items()}
     if isinstance(value, list):
@@ -60,7 +64,8 @@ def substitute_environment(value: object, env: dict[str, str], where: str) -> ob
 
 
 def refuse_written_secrets(value: object, where: str) -> None:
-    """Raise SpecError for a secret that stands in the file: it must come from the environment, without a default. The error does not repeat it."""
+    """Raise SpecError for a secret that stands in the file: it must come from the environment,
+    without a default. The error does not repeat it."""
     if isinstance(value, list):
         for number, item in enumerate(value):
             refuse_written_secrets(item, f"{where}[{number}]")
@@ -80,7 +85,10 @@ def refuse_written_secrets(value: object, where: str) -> None:
 
 
 def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeline:
-    """Read one pipeline file. Raises SpecError with file, field, value and what to write instead."""
+    """Read one pipeline file.
+
+    Raises SpecError with file, field, value and what to write instead.
+    """
     path = Path(path)
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)

@@ -17,7 +17,8 @@ class Records(SourceKind):
     """Column name -> Spark type. `sluice infer` proposes it; a person commits it."""
     encoding: str = "UTF-8"
     unknown_fields: Literal["rescue", "fail", "ignore"] = "rescue"
-    """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them out."""
+    """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them
+    out."""
     options: Options = {}
     """Spark's own reader options, passed through as written."""
 
@@ -34,7 +35,8 @@ class Records(SourceKind):
             codecs.lookup(encoding)
         except LookupError:
             raise ValueError(
-                "no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another charset by its usual name"
+                "no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another "
+                "charset by its usual name"
             ) from None
         return encoding
 

@@ -8,7 +8,10 @@ from ..errors import SpecError
 
 
 def load_code(folder: Path, reference: str, where: str, noun: str = "function") -> Callable:
-    """`file.py:name` -> the function or class. `where`, `noun`: for the error. Raises SpecError when either does not exist or cannot be loaded."""
+    """`file.py:name` -> the function or class.
+
+    `where`, `noun`: for the error. Raises SpecError when either does not exist or cannot be loaded.
+    """
     file, _, name = reference.partition(":")
     path = folder / file
     if not path.is_file():

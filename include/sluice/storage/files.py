@@ -10,7 +10,8 @@ from .paths import is_remote, open_path
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Put a whole file in place of the old one, or none: an object store does so by itself, a folder needs a rename. Raises OSError."""
+    """Put a whole file in place of the old one, or none: an object store does so by itself, a
+    folder needs a rename. Raises OSError."""
     if is_remote(path):
         path.fs.pipe_file(path.path, text.encode())
         return

@@ -16,7 +16,8 @@ def is_remote(path: str | os.PathLike) -> bool:
 
 
 def open_path(path: str | os.PathLike) -> Path:
-    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3://` is shown as `s3a://`)."""
+    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3://` is shown
+    as `s3a://`)."""
     text = str(path)
     if not is_remote(text):
         return Path(
@@ -38,7 +39,8 @@ def open_path(path: str | os.PathLike) -> Path:
 
 
 def resolve_path(path: str, root: str) -> str:
-    """A path as the user wrote it, below the root when it is relative; without a slash at its end."""
+    """A path as the user wrote it, below the root when it is relative; without a slash at its
+    end."""
     if not is_remote(path) and not os.path.isabs(open_path(path)):
         path = f"{root}/{path}"
     return path.rstrip("/") if is_remote(path) else os.path.abspath(open_path(path))
@@ -52,7 +54,8 @@ def lease_folder(table: str) -> str:
 
 @dataclass(frozen=True)
 class Paths:
-    """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made absolute."""
+    """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made
+    absolute."""
 
     root: str
     pipeline: str

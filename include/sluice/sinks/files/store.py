@@ -1,4 +1,5 @@
-"""The few operations that publishing files takes, on any store Spark writes to: through Hadoop's file systems, with Spark's own credentials."""
+"""The few operations that publishing files takes, on any store Spark writes to: through Hadoop's
+file systems, with Spark's own credentials."""
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
@@ -7,7 +8,8 @@ from ...errors import TransientError
 
 
 def connect(session: SparkSession, path: str) -> JavaObject:
-    """Hadoop's file system of a path; of a local disk the one without checksum files, whose rename is a single one."""
+    """Hadoop's file system of a path; of a local disk the one without checksum files, whose rename
+    is a single one."""
     system = session._jvm.org.apache.hadoop.fs.Path(path).getFileSystem(
         session._jsparkSession.sessionState().newHadoopConf()
     )
@@ -15,7 +17,8 @@ def connect(session: SparkSession, path: str) -> JavaObject:
 
 
 class FileStore:
-    """Files by their paths. What a kill cuts off can be done again: each operation then ends as if it had not been cut."""
+    """Files by their paths. What a kill cuts off can be done again: each operation then ends as if
+    it had not been cut."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
         self._system, self._path = connect(session, path), session._jvm.org.apache.hadoop.fs.Path
@@ -56,8 +59,11 @@ class FileStore:
         self.move(unfinished, path)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file. A source that is gone was moved before. A target of the same size beside its source is whole: a store that copies was cut off
-        before it removed the source; one of another size is a copy that was cut off itself. Raises TransientError when the store refuses.
+        """Rename a file.
+
+        A source that is gone was moved before. A target of the same size beside its source is
+        whole: a store that copies was cut off before it removed the source; one of another size is
+        a copy that was cut off itself. Raises TransientError when the store refuses.
         """
         old, new = self._path(source), self._path(target)
         if not self._system.exists(old):

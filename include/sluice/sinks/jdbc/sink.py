@@ -1,7 +1,9 @@
 """Writes batches into a table of PostgreSQL, each once.
 
-Spark writes a batch over several connections into a staging table that nobody reads; then one transaction notes the batch in the ledger, takes its rows into
-the table and drops the staging table. A batch that stands in the ledger is not written again. A small batch needs no staging table: it goes with the statement.
+Spark writes a batch over several connections into a staging table that nobody reads; then one
+transaction notes the batch in the ledger, takes its rows into the table and drops the staging
+table. A batch that stands in the ledger is not written again. A small batch needs no staging table:
+it goes with the statement.
 """
 
 from contextlib import suppress
@@ -107,12 +109,14 @@ def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
         "the table has no unique index on the keys of the upsert",
         where=f"table {sink.table}",
         value=sink.keys,
-        do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of an index it has",
+        do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of "
+        "an index it has",
     )
 
 
 def _check_keys(database: Database, sink: JdbcSink, written: list[Written], staged: Staged) -> None:
-    """Raise SinkError for a NULL among the keys of an upsert: it equals nothing, so such a row would come in anew each time."""
+    """Raise SinkError for a NULL among the keys of an upsert: it equals nothing, so such a row
+    would come in anew each time."""
     nulls = " OR ".join(
         f"c{number} IS NULL" for number, column in enumerate(written) if column.name in sink.keys
     )
@@ -145,7 +149,8 @@ def _refuse(
             "two rows of one batch have the same keys, and nothing says which of them is to stay",
             where=f"table {sink.table}",
             value=sink.keys,
-            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce to one row a key in the transform",
+            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce "
+            "to one row a key in the transform",
         ) from None
     if error.state in ("22021", "22P05"):
         refuse_characters(rows, sink, written)

@@ -1,6 +1,7 @@
 """Spark's types in PostgreSQL: which column holds every value of one, and how a value travels.
 
-A value travels as text in PostgreSQL's own notation, so that the server reads it into whatever type the column has, and refuses what does not fit.
+A value travels as text in PostgreSQL's own notation, so that the server reads it into whatever type
+the column has, and refuses what does not fit.
 """
 
 import re
@@ -76,7 +77,8 @@ def _is_list(kind: DataType) -> bool:
 
 
 def usual_type(kind: DataType) -> str | None:
-    """The type of a column that is made for a Spark type, as PostgreSQL spells it; None where there is none."""
+    """The type of a column that is made for a Spark type, as PostgreSQL spells it; None where there
+    is none."""
     if isinstance(kind, DecimalType):
         return f"numeric({kind.precision},{kind.scale})"
     if isinstance(kind, ArrayType):
@@ -135,7 +137,8 @@ def _encode_element(element: Column, kind: DataType) -> Column:
 
 
 def is_unstorable(value: Column, kind: DataType) -> Column:
-    """True for text, or text in an array, that PostgreSQL cannot store: with U+0000, or not UTF-8. (In JSON it is an escape, which the server refuses.)"""
+    """True for text, or text in an array, that PostgreSQL cannot store: with U+0000, or not UTF-8.
+    (In JSON it is an escape, which the server refuses.)"""
     if isinstance(kind, StringType):
         return value.contains("\0") | ~F.is_valid_utf8(value)
     return (
