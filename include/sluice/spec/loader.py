@@ -14,6 +14,10 @@ from .pipeline import Pipeline
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 _SECRET = re.compile(r"password|secret|token|jaas|credential|access.?key", re.IGNORECASE)
+_SPARK_SECRET = re.compile(r"(account|private|shared|api|encryption).?key|\bsas\b", re.IGNORECASE)
+"""More names that Spark's settings have for secrets."""
+_WITHIN = re.compile(r"(password|secret|token|access.?key)=(?!\$\{)[^\s&;]", re.IGNORECASE)
+"""A secret within a value: an option of the JVM, a part of a URL."""
 _FROM_ENVIRONMENT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
@@ -63,25 +67,31 @@ def substitute_environment(value: object, env: dict[str, str], where: str) -> ob
     return _VARIABLE.sub(replace, value)
 
 
-def refuse_written_secrets(value: object, where: str) -> None:
+def refuse_written_secrets(value: object, where: str, of_spark: bool = False) -> None:
     """Raise SpecError for a secret that stands in the file: it must come from the environment,
-    without a default. The error does not repeat it."""
+    without a default. The error does not repeat it.
+
+    Args: of_spark: the value is Spark's settings.
+    """
     if isinstance(value, list):
         for number, item in enumerate(value):
-            refuse_written_secrets(item, f"{where}[{number}]")
+            refuse_written_secrets(item, f"{where}[{number}]", of_spark)
     for name, item in value.items() if isinstance(value, dict) else ():
-        if (
-            _SECRET.search(str(name))
-            and isinstance(item, str)
-            and item
-            and not _FROM_ENVIRONMENT.fullmatch(item)
-        ):
+        if isinstance(item, str) and _is_secret(str(name), item, of_spark):
             raise SpecError(
                 "a secret does not belong into the file",
                 where=f"{where}: {name}",
                 do=f"Write {name}: ${{NAME}} and export NAME, or use `connection`",
             )
-        refuse_written_secrets(item, f"{where}: {name}")
+        refuse_written_secrets(item, f"{where}: {name}", of_spark or name == "spark")
+
+
+def _is_secret(name: str, text: str, of_spark: bool) -> bool:
+    """True for a written text that its name, or a name within it, calls a secret."""
+    if not text or _FROM_ENVIRONMENT.fullmatch(text):
+        return False
+    named = _SECRET.search(name) is not None
+    return named or (of_spark and bool(_SPARK_SECRET.search(name) or _WITHIN.search(text)))
 
 
 def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeline:
