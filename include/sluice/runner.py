@@ -174,9 +174,9 @@ def _start_spark(
     on_progress: Progress,
 ) -> "RunContext":
     """Open the session with the settings that fit the backlog; Great Expectations is imported meanwhile where a rule needs it."""
+    from .launch import SMALL_BACKLOG, spark_settings
     from .quality import import_in_background, is_table_level
     from .spark.session import open_session
-    from .spark.settings import SMALL_BACKLOG, spark_settings
     from .streaming.execute import RunContext
 
     began = time.monotonic()

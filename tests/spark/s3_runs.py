@@ -56,9 +56,9 @@ def start_runs(spec: Path, log: Path) -> Iterator[S3Runs]:
 
 
 def _serve(spec: str) -> None:
+    from sluice.launch import spark_settings
     from sluice.runner import run_pipeline
     from sluice.spark.session import open_session
-    from sluice.spark.settings import spark_settings
 
     settings = spark_settings(load_pipeline(spec), 0, root="/tmp")  # noqa: S108 (a name that is no bucket's; nothing is written there)
     with open_session(settings | INTERPRETED) as spark:

@@ -237,7 +237,7 @@ def test_a_landing_folder_that_cannot_be_read_is_an_error_before_spark_starts(
         ),
         (
             "t.py:clean",
-            "def clean(rows):\n    return rows.select('id')\n",
+            "def clean(rows):\n    return rows.select('id').mapInPandas(lambda f: f, 'id long')\n",
             {},
             "drops the column _row",
         ),

@@ -13,10 +13,10 @@ from sluice.backlog.ranges import select_range
 from sluice.checkpoint import Checkpoint, lease_store, open_manifest
 from sluice.checkpoint.journal import read_journal
 from sluice.errors import PreflightError, SourceError, TerminalError, TransientError
+from sluice.launch import settings as settings_module
+from sluice.launch import spark_settings
 from sluice.report import RunReport, list_reports, read_report, write_report
 from sluice.sources.parse.headers import read_csv_header, read_schema
-from sluice.spark import settings as settings_module
-from sluice.spark.settings import spark_settings
 from sluice.spec import FileSource, Pipeline, Step, Window
 from sluice.storage import Paths, open_path, remove_tree, replace_file, s3_client
 

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 from sluice.errors import PreflightError
 from sluice.setup import ivy, jars
-from sluice.setup.cache import cache_folder, class_archive_path
+from sluice.setup.cache import cache_folder
+from sluice.setup.class_archive import class_archive_path
 from sluice.setup.jars import LOCK, Jar, fetch_jars, jar_paths, jar_sets, locked_jars
 
 CONTENT = b"a jar, as far as anyone can tell"
@@ -142,7 +143,7 @@ def test_a_class_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path, monke
     plain = class_archive_path()
     assert plain.parent == cache_folder() / "archives"
     assert class_archive_path("core") == plain != class_archive_path("core", "avro")
-    monkeypatch.setattr("sluice.setup.cache.java_version", lambda: "21.0.1")
+    monkeypatch.setattr("sluice.setup.class_archive.java_version", lambda: "21.0.1")
     assert class_archive_path() != plain
 
 

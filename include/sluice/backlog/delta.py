@@ -2,6 +2,7 @@
 stream has not read yet."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,28 @@ def table_version(path: str) -> int | None:
         ),
         default=None,
     )
+
+
+def find_commit_info(
+    path: str, wanted: Callable[[dict], bool]
+) -> tuple[int, dict, dict[str, str]] | None:
+    """The newest commit whose metadata of the writer's own is wanted.
+
+    Out: version, that metadata, the operation's metrics; None where the log has no such commit
+    (any more).
+    """
+    log = open_path(path) / "_delta_log"
+    for version in range(table_version(path) or 0, -1, -1):
+        try:
+            lines = (log / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return None  # cleaned away, and so is what came before it
+        info = next((json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {})
+        text = info.get("userMetadata") or ""
+        metadata = json.loads(text) if text.startswith("{") else {}
+        if wanted(metadata):
+            return version, metadata, info.get("operationMetrics", {})
+    return None
 
 
 @dataclass(frozen=True)

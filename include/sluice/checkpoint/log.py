@@ -54,11 +54,21 @@ def _json_lines(path: Path) -> list[dict]:
     return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]
 
 
+def spark_folder(checkpoint: str) -> str:
+    """Where Spark keeps its part of a step's checkpoint."""
+    return f"{checkpoint}/spark"
+
+
 class Checkpoint:
     """A snapshot of one checkpoint folder (`<checkpoint>/spark`); an absent folder reads as an empty checkpoint."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = open_path(folder)
+
+    @classmethod
+    def below(cls, checkpoint: str) -> "Checkpoint":
+        """Spark's own part of a step's checkpoint."""
+        return cls(spark_folder(checkpoint))
 
     def beside(self, name: str) -> Path:
         """A file of ours beside Spark's folder."""

@@ -11,8 +11,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from ..backlog.ranges import select_range
 from ..errors import ExitCode, SluiceError
+from ..launch import spark_settings
 from ..report.store import read_report
-from ..spark.settings import spark_settings
 from ..spec import Pipeline, RunRequest, Window, load_pipeline
 from ..storage import PROJECT, Paths
 from .connections import export_connections

@@ -3,7 +3,7 @@ nobody can read is one quarantined record."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self
+from typing import Literal, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -89,9 +89,18 @@ class FileIntake(Intake):
             amount=size,
             files=len(paths),
             bytes=size,
+            names=tuple(paths),
+            scan=self._scan,
             lost=self._unreadable_among(paths),
             small=0 < size <= KEPT_BYTES,
         )
+
+    @property
+    def _scan(self) -> Literal["exact", "at least", "unknown"]:
+        """A line of text may be blank, a header or a comment; a whole file may hold many records."""
+        if self.source.format in EMBEDDED:
+            return "exact"
+        return "unknown" if reads_whole_files(self.source) else "at least"
 
     def _unreadable_among(self, paths: list[str]) -> dict[str, str]:
         """Files that cannot be read, and why: those a reader failed on, those it finds no rows in,

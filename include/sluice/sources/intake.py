@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -24,6 +24,11 @@ class BatchInput:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
     """Files that cannot be read, and why; each becomes one quarantined record."""
+    names: tuple[str, ...] = ()
+    """Its files: with `ranges`, what tells this input from another."""
+    scan: Literal["exact", "at least", "unknown"] = "unknown"
+    """How many rows Spark's reader gives for these records: one each, more (lines that are no
+    records), or not known."""
     small: bool = False
     """True where the parsed rows fit into memory."""
     fetched: bool = False

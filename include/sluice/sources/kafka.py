@@ -209,7 +209,7 @@ class KafkaIntake(Intake):
             if span[1] > span[0]
         }
         amount = sum(until - start for start, until in ranges.values())
-        return BatchInput(amount=amount, ranges=ranges, fetched=True)
+        return BatchInput(amount=amount, ranges=ranges, fetched=True, scan="exact")
 
     def review(self, batches: list[BatchReport]) -> list[str]:
         """Records that may have expired between planning and reading, where a run goes on without

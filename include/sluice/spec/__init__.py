@@ -14,6 +14,7 @@ from .kafka_sink import KafkaSink
 from .kafka_source import KafkaSource, KafkaStart
 from .limits import describe_limits
 from .loader import find_pipelines, load_pipeline
+from .mode import Mode
 from .notifications import Notifications
 from .pipeline import Pipeline
 from .quantities import format_duration
@@ -53,6 +54,7 @@ __all__ = [
     "KafkaSource",
     "KafkaStart",
     "MemorySink",
+    "Mode",
     "Notifications",
     "Pipeline",
     "RateSource",

@@ -2,8 +2,9 @@
 
 import re
 
-SYSTEM_COLUMNS = ("_run_id", "_batch_id", "_source", "_ingested_at")
-"""What every target has beside the user's columns."""
+SYSTEM_COLUMNS = ("_run_id", "_batch_id", "_batch_key", "_source", "_ingested_at")
+"""What every target has beside the user's columns. `_batch_key` (pipeline, step, checkpoint
+generation, batch) is the one by which a batch's rows are found again."""
 
 _TYPE = re.compile(
     r"(string|binary|boolean|byte|tinyint|short|smallint|int|integer|long|bigint|float|double|date"

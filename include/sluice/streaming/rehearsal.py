@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from ..launch import spark_settings
 from ..sources import rehearse_intake
 from ..spark.session import open_session
-from ..spark.settings import spark_settings
 from ..spec import RunRequest, load_pipeline
 from ..storage import Paths
 from .step import build_step

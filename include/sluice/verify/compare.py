@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ..backlog import table_version
+from ..launch import spark_settings
 from ..spark.session import open_session
-from ..spark.settings import spark_settings
 from ..spark.tables import frame_of
 from ..spec import Pipeline
 

@@ -1,0 +1,79 @@
+"""What a run refuses before it reads or writes anything of a step."""
+
+from ..checkpoint import Checkpoint, Manifest
+from ..errors import PreflightError, SpecError
+from ..sinks import describe_sink
+from ..spark.table_setup import table_exists
+from ..spec import Step
+from .plan import Plan
+from .run import Run
+
+_MERGE = "Backfill with `--write merge`: only rows that are missing are written"
+
+
+def refuse_sending_twice(run: Run, step: Step) -> None:
+    """Raise SpecError for a replaced range whose rows a further sink would get once more."""
+    if not run.mode.replaces:
+        return
+    twice = [describe_sink(s) for s in step.further_sinks if getattr(s, "mode", "") != "upsert"]
+    if twice:
+        raise SpecError(
+            "replacing a range would send its rows again",
+            where=f"{step.name}: sink",
+            value=", ".join(twice),
+            do="Backfill with `--write merge`: only rows that are missing are sent",
+        )
+
+
+def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:
+    """Raise SpecError for a range that cannot be replaced in one commit.
+
+    Args: gathers: the transform keeps state, so its rows come in later batches, or not at all.
+    """
+    if not run.mode.replaces:
+        return
+    if gathers or (step.dedup is not None and step.dedup.memory == "state"):
+        raise SpecError(
+            "a step that keeps state gives its rows in later batches than the one that replaces "
+            "the range, which would be left empty",
+            where=run.where(step),
+            do=f"{_MERGE}, or rebuild this step from its start: move its checkpoint and table away",
+        )
+    readers = [
+        other.name
+        for other in run.pipeline.steps
+        if getattr(other.source, "step", None) == step.name
+    ]
+    if readers:
+        raise SpecError(
+            "the range is replaced by deleting rows, and a step that reads this table as a stream "
+            "of new rows would stop there for good",
+            where=run.where(step),
+            value=f"read by {', '.join(readers)}",
+            do=_MERGE,
+        )
+
+
+def refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
+    """Raise PreflightError where the table is gone that a step's finished batches have filled: it
+    is the memory of what was read."""
+    if not plan.target.exists or manifest.target == "":
+        return
+    if Checkpoint.below(plan.place.checkpoint).newest_commit is None:
+        return
+    if table_exists(run.spark, plan.target.path):
+        return
+    moved = manifest.target not in (None, plan.target.path)
+    what = (
+        f"the step's table was {manifest.target}, and there is none at its new place"
+        if moved
+        else "the step's table is gone, and with it the memory of every row that was written"
+    )
+    raise PreflightError(
+        what,
+        where=plan.target.path,
+        value=f"checkpoint {plan.place.checkpoint}",
+        do=f"{'Move' if moved else 'Put'} the table {'there' if moved else 'back'}, or remove the "
+        "checkpoint as well: the next run then reads the source from its start into a new table "
+        "(of a topic, what the brokers still hold)",
+    )
