@@ -25,11 +25,11 @@ class Audit:
     def is_due(self, source: FileSource) -> bool:
         """True when the next listing is due; also for a note from the future."""
         age = datetime.now(UTC) - self.at
-        return not 0 <= age.total_seconds() < source.notifications.audit_every.total_seconds()
+        return not 0 <= age.total_seconds() < source.notified.audit_every.total_seconds()
 
 
 def _identity(source: FileSource) -> list[str]:
-    return [source.path, source.pattern, source.notifications.queue]
+    return [source.path, source.pattern, source.notified.queue]
 
 
 def read_audit(source: FileSource, checkpoint: Checkpoint) -> Audit | None:

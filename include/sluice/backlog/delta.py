@@ -40,7 +40,9 @@ def find_commit_info(
             lines = (log / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return None  # cleaned away, and so is what came before it
-        info = next((json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {})
+        info = next(
+            (json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {}
+        )
         text = info.get("userMetadata") or ""
         metadata = json.loads(text) if text.startswith("{") else {}
         if wanted(metadata):

@@ -4,14 +4,14 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
 from ..errors import SourceError
 from ..spec import FileSource, Window
-from ..storage import in_bucket, is_remote, open_path
+from ..storage import in_bucket, is_remote, open_path, open_remote
 from .buckets import walk_bucket
 from .globs import compile_glob, expand_braces, expand_path, has_magic
 
@@ -61,6 +61,7 @@ def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]
     when the folder is absent or cannot be read.
     """
     root = source_root(source)
+    listed: Iterable[LandedFile]
     if in_bucket(root):
         listed = (LandedFile(*one) for one in walk_bucket(root, after))
     else:
@@ -156,7 +157,7 @@ def _stat(path: str) -> Iterator[LandedFile]:
 
 
 def _walk_remote(root: str) -> Iterator[LandedFile]:
-    base = open_path(root)
+    base = open_remote(root)
     scheme = root.split("://", 1)[0]
     for path, info in base.fs.find(base.path, detail=True).items():
         modified = info.get("LastModified") or info.get("mtime") or 0

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import TransientError
 from ..spec import KafkaCluster, client_config
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka import Consumer
+    from confluent_kafka.admin import AdminClient, OffsetSpec
 
 Offsets = dict[str, dict[int, int]]
 """Topic -> partition -> offset."""
@@ -34,7 +35,7 @@ class Broker:
     refusals: list[str] = field(default_factory=list)
     """Why the brokers would not have this client: what waiting longer cannot mend."""
     troubles: list[str] = field(default_factory=list)
-    admin: "AdminClient | None" = None
+    admin: "AdminClient" = field(init=False)
 
     def find_partitions(self, wanted: Callable[[str], bool]) -> dict[str, list[int]]:
         """Topic -> partitions, of the wanted topics that are there and that this user may see.
@@ -72,7 +73,10 @@ class Broker:
         return self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
 
     def _offsets(
-        self, partitions: dict[str, list[int]], spec: object, isolation: str = "read_uncommitted"
+        self,
+        partitions: dict[str, list[int]],
+        spec: "OffsetSpec",
+        isolation: str = "read_uncommitted",
     ) -> Offsets:
         from confluent_kafka import IsolationLevel, TopicPartition
 
@@ -121,7 +125,7 @@ class Broker:
             return None
         return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
 
-    def _ask(self, question: Callable[[float], object], again: bool = False) -> object:
+    def _ask(self, question: Callable[[float], Any], again: bool = False) -> Any:
         """The answer to a question, asked again where nobody was there; a refusal ends it at once,
         the deadline otherwise."""
         from confluent_kafka import KafkaError, KafkaException
@@ -185,19 +189,19 @@ def connect(cluster: KafkaCluster) -> Broker:
     return broker
 
 
-def _poll_times(consumer: object, left: set[tuple[str, int]], deadline: float) -> list[int]:
+def _poll_times(consumer: "Consumer", left: set[tuple[str, int]], deadline: float) -> list[int]:
     """Milliseconds since 1970 of the first record of each place, as far as they come in time."""
     from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, TopicPartition
 
     times = []
     while left and time.monotonic() < deadline:
         for message in consumer.consume(200, timeout=0.1):
-            place = message.topic(), message.partition()
-            if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
+            place, error = (message.topic(), message.partition()), message.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 continue
             if place in left:
                 left.discard(place)
                 consumer.pause([TopicPartition(*place)])
-                if message.error() is None and message.timestamp()[0] != TIMESTAMP_NOT_AVAILABLE:
+                if error is None and message.timestamp()[0] != TIMESTAMP_NOT_AVAILABLE:
                     times.append(message.timestamp()[1])
     return times

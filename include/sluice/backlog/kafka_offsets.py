@@ -1,6 +1,8 @@
 """Offsets of topics without a broker: what a checkpoint notes, and what follows from what the
 brokers hold."""
 
+from typing import Any
+
 from ..checkpoint.log import Checkpoint
 from ..spec import KafkaStart
 from .kafka_broker import Offsets
@@ -62,6 +64,7 @@ def find_start(
 ) -> tuple[Offsets, bool]:
     """Where the first run would begin, and whether it has to run for that place to stay where it
     is. `at`: the first offsets at `start.timestamp`."""
+    named: dict[str, dict[int, int | str]]
     if isinstance(start, str):
         named = {t: dict.fromkeys(partitions, start) for t, partitions in end.items()}
     elif start.offsets is not None:
@@ -88,7 +91,7 @@ def find_start(
 
 def compare_offsets(
     start: Offsets, first: Offsets, end: Offsets, first_run: bool = False
-) -> dict[str, dict]:
+) -> dict[str, Any]:
     """Waiting, lost, gone, recreated and new of TopicBacklog, from where reading goes on, the first
     offset there is, and the one after the last."""
     found: dict[str, dict] = {"waiting": {}, "lost": {}, "gone": {}, "recreated": {}, "new": {}}

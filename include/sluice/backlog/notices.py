@@ -129,12 +129,9 @@ def receive_notices(
     of SQS's servers, none only some. Raises SourceError for an absent queue, TransientError for one
     that cannot be reached.
     """
-    scheme, taken, deadline, emptied = (
-        source_root(source).partition("://")[0],
-        {},
-        time.monotonic() + seconds,
-        False,
-    )
+    scheme, deadline = source_root(source).partition("://")[0], time.monotonic() + seconds
+    taken: dict[str, Notice] = {}
+    emptied = False
     while not emptied and len(taken) < limit and time.monotonic() < deadline:
         with _queue_errors(queue):
             answer = _sqs(queue).receive_message(
@@ -150,9 +147,10 @@ def receive_notices(
                 for f in files or ()
                 if is_below(source_root(source), f.path) and is_wanted(source, f.name)
             )
+            # The newest receipt is the one that counts.
             taken[message["MessageId"]] = Notice(
                 message["ReceiptHandle"], wanted, files is not None
-            )  # the newest receipt is the one that counts
+            )
         emptied = not answer.get("Messages")
     return list(taken.values()), emptied
 
@@ -165,14 +163,12 @@ def split_settled(
     Args: committed: paths of all files of committed batches. A message that was not understood
     stays, for the queue's own dead letters.
     """
-    settled, open_ = [], []
+    settled: list[Notice] = []
+    left: list[Notice] = []
     for notice in notices:
-        (
-            settled
-            if notice.understood and all(f.path in committed for f in notice.files)
-            else open_
-        ).append(notice)
-    return settled, open_
+        over = notice.understood and all(f.path in committed for f in notice.files)
+        (settled if over else left).append(notice)
+    return settled, left
 
 
 def delete_notices(queue: str, notices: list[Notice]) -> int:

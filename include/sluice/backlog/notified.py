@@ -71,7 +71,7 @@ def ask_queue(source: FileSource, checkpoint: Checkpoint) -> Answer | None:
         return None
     planned = _planned_files(checkpoint)
     try:
-        count = waiting_count(source.notifications.queue)
+        count = waiting_count(source.notified.queue)
     except TransientError as error:
         return Answer(
             planned, "the queue could not be asked, so the run has to list the folder", [str(error)]
@@ -115,7 +115,7 @@ def take_arrivals(source: FileSource, checkpoint: Checkpoint, hold: int) -> Arri
 def _receive(source: FileSource, hold: int) -> tuple[list[Notice], bool, list[str]]:
     """The queue's messages, whether it gave all it had, and what a person should know."""
     try:
-        return *receive_notices(source.notifications.queue, source, hold), []
+        return *receive_notices(source.notified.queue, source, hold), []
     except TransientError as error:
         return [], False, [f"the queue could not be asked, so the folder was listed: {error}"]
 
@@ -163,7 +163,7 @@ def settle(arrivals: Arrivals, done: bool) -> list[str]:
     Args: done: the step took in all that was waiting. What is no event of S3's is neither deleted
     nor let go: it would wake every run until the queue gives it up.
     """
-    queue, notices, warnings = arrivals.source.notifications.queue, arrivals.notices, []
+    queue, notices, warnings = arrivals.source.notified.queue, arrivals.notices, []
     try:
         checkpoint = Checkpoint(arrivals.checkpoint.folder)
         settled, left = split_settled(

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from ..checkpoint.log import Checkpoint
 from ..spec import FileSource, KafkaSource, SourceKind, Step, TableSource, Window
+from .audit import note_audit
 from .delta import measure_table, read_position
 from .files import LandedFile, files_in_window
 from .globs import any_folder, any_name
@@ -28,33 +29,37 @@ def count_files(
     )
 
 
-class FileProbe(Probe):
+class FileProbe(Probe[FileSource]):
     """Lists a folder, or asks the queue that names its new files."""
 
     def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
         """Files that no batch has read."""
-        notified = step.source.queue is not None
-        answer = ask_queue(step.source, checkpoint) if notified else None
+        notified = self.source.queue is not None
+        answer = ask_queue(self.source, checkpoint) if notified else None
         if answer is not None:
             return Waiting(count_files(step, answer.planned, answer.warnings), answer.doubt)
         began = datetime.now(UTC) if notified else None
-        return Waiting(count_files(step, *waiting_files(step.source, checkpoint), began))
+        return Waiting(count_files(step, *waiting_files(self.source, checkpoint), began))
+
+    def note_listing(self, checkpoint: Checkpoint, began: datetime) -> None:
+        """The queue alone is asked until the next audit."""
+        note_audit(self.source, checkpoint, began)
 
     def select(self, step: Step, window: Window) -> Range:
         """The files of the window. Raises SourceError when the folder is absent."""
-        files = files_in_window(step.source, window)
+        files = files_in_window(self.source, window)
         if not files:
             return Range()
         folders = sorted({f.path.rsplit("/", 1)[0] for f in files})
         return Range(files, any_folder(folders), any_name(sorted({f.name for f in files})))
 
 
-class TopicProbe(Probe):
+class TopicProbe(Probe[KafkaSource]):
     """Asks Kafka's brokers."""
 
     def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
         """Offsets between the checkpoint's and the brokers' last."""
-        found = measure_topics(step.source, checkpoint)
+        found = measure_topics(self.source, checkpoint)
         waiting = StepBacklog(
             step.name,
             records=found.records,
@@ -65,13 +70,13 @@ class TopicProbe(Probe):
         return Waiting(waiting, doubt)
 
 
-class TableProbe(Probe):
+class TableProbe(Probe[TableSource]):
     """Reads a Delta table's log."""
 
     def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
         """Commits since the one that was read last."""
         nothing = StepBacklog(step.name)
-        if step.source.name is not None:
+        if self.source.name is not None:
             return Waiting(nothing, "only Spark's catalog knows where the table lies")
         found = measure_table(place, read_position(checkpoint, checkpoint.newest_commit))
         if found is None:
@@ -81,13 +86,13 @@ class TableProbe(Probe):
         )
 
 
-PROBES: dict[type[SourceKind], Probe] = {
-    FileSource: FileProbe(),
-    KafkaSource: TopicProbe(),
-    TableSource: TableProbe(),
+PROBES: dict[type[SourceKind], type[Probe]] = {
+    FileSource: FileProbe,
+    KafkaSource: TopicProbe,
+    TableSource: TableProbe,
 }
 
 
 def probe_of(source: SourceKind) -> Probe:
     """What asks a source."""
-    return PROBES.get(type(source), Probe())
+    return PROBES.get(type(source), Probe)(source)

@@ -7,9 +7,10 @@ token (or partition and batch) together with what it writes, and passing over wh
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row
@@ -80,7 +81,7 @@ def load_batch_function(sink: ForeachBatchSink, folder: Path) -> Callable[[DataF
     return function
 
 
-class ForeachWriter(Writer):
+class ForeachWriter(Writer[ForeachSink]):
     """Hands rows to the user's class."""
 
     def prepare(self, coming: Preparation) -> None:
@@ -109,7 +110,7 @@ class ForeachWriter(Writer):
             raise TransientError(raised[1], where=where, do=_AGAIN) from None
 
 
-class ForeachBatchWriter(Writer):
+class ForeachBatchWriter(Writer[ForeachBatchSink]):
     """Hands batches to the user's function."""
 
     def prepare(self, coming: Preparation) -> None:
@@ -138,7 +139,7 @@ class ForeachBatchWriter(Writer):
         return rows.count()
 
 
-def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]:
+def _play(writer: type, batch: int) -> Callable[[int, Iterable[Row]], Iterable[int]]:
     """What an executor does with a partition.
 
     Everything it needs is in here: nested functions travel by value, modules do not.
@@ -153,13 +154,14 @@ def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]
                 f"sluice: {writer.__name__}.{method} raised {type(error).__name__}: {text}"
             ) from error
 
-    def play(partition: int, rows: Iterator[Row]) -> list[int]:
-        instance = call("__init__", writer)
+    def play(partition: int, rows: Iterable[Row]) -> Iterable[int]:
+        instance: Any = call("__init__", writer)
         wanted = (
             not hasattr(instance, "open")
             or call("open", instance.open, partition, batch) is not False
         )
-        count, raised = 0, None
+        count = 0
+        raised: BaseException | None = None
         try:
             for row in rows:
                 count += 1

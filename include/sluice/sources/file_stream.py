@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import SpecError
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
+from ..spark.jvm import java_uri, jvm_of
 from ..spec import FileSource
 from .parse.embedded import read_embedded
 from .parse.headers import NOT_UNPACKED
@@ -53,7 +54,7 @@ def open_stream(
     Args: layouts: the columns of the waiting files. without: files no reader can read. Raises
     SpecError for an encoding Java does not know.
     """
-    if not spark._jvm.java.nio.charset.Charset.isSupported(source.encoding):
+    if not jvm_of(spark).java.nio.charset.Charset.isSupported(source.encoding):
         raise SpecError(
             "no such encoding",
             where="source.encoding",
@@ -104,5 +105,5 @@ def _among(spark: SparkSession, paths: Iterable[str]) -> Column:
 def _spark_uris(spark: SparkSession, path: str) -> list[str]:
     """A path as `_metadata.file_path` may write it: Java's escaping; a local file as `file:/x` or
     `file:///x`, depending on who listed it."""
-    uri = spark._jvm.org.apache.hadoop.fs.Path(path).toUri().toString()
+    uri = java_uri(spark, path)
     return [uri] if "://" in uri else ["file:" + uri, "file://" + uri]

@@ -17,14 +17,14 @@ from .file_stream import Place, open_stream
 from .intake import BatchInput, Intake, Opening
 from .named import write_names
 from .parse.headers import why_unpackable
-from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts
+from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
 
 KEPT_BYTES = 64 * 10**6
 """Size of a batch's files up to which its parsed rows are kept in memory between the passes
 (survey, quarantine, MERGE, conflicts)."""
 
 
-class FileIntake(Intake):
+class FileIntake(Intake[FileSource]):
     """Files that wait in a folder. `path`, `pattern`: narrower than the source's, for a backfill;
     with `named`, `path` is where the log of the files' names is written."""
 
@@ -42,7 +42,7 @@ class FileIntake(Intake):
         self._expect(files)
 
     @classmethod
-    def of(cls, opening: Opening) -> Self:
+    def of(cls, opening: Opening[FileSource]) -> Self:
         """The files of a backfill's range, those that a queue named, or those that a listing
         finds."""
         source, chosen, arrivals = opening.source, opening.chosen, opening.arrivals
@@ -70,7 +70,7 @@ class FileIntake(Intake):
         """
         layouts = find_layouts(self.files, self.source)
         self.warnings = _drift_warnings(layouts, self.source)
-        if self.named:
+        if self.named and self.path:
             write_names(spark, self.path, self.files)
         place = Place(self.path or source_root(self.source), self.pattern or self.source.pattern)
         return open_stream(spark, self.source, layouts, self.unreadable, place)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Self
+from typing import Generic, Literal, Self, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,6 +11,8 @@ from ..backlog import Arrivals, Range
 from ..checkpoint import Checkpoint
 from ..report import BatchReport
 from ..spec import SourceKind
+
+Kind = TypeVar("Kind", bound=SourceKind)
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,10 @@ class BatchInput:
 
 
 @dataclass(frozen=True)
-class Opening:
+class Opening(Generic[Kind]):
     """What an intake is made from."""
 
-    source: SourceKind
+    source: Kind
     place: str
     """Of a table: its path, or its name in the catalog; empty for others."""
     folder: Path
@@ -57,16 +59,16 @@ class Opening:
     """Folder by which files that a queue named are told to Spark."""
 
 
-class Intake(ABC):
+class Intake(ABC, Generic[Kind]):
     """What a run takes from a source. `warnings`: what a person should know, filled in by
     `open`."""
 
-    def __init__(self, source: SourceKind) -> None:
+    def __init__(self, source: Kind) -> None:
         self.source = source
         self.warnings: list[str] = []
 
     @classmethod
-    def of(cls, opening: Opening) -> Self:
+    def of(cls, opening: Opening[Kind]) -> Self:
         """The intake of a run. Raises SourceError when the source is absent."""
         return cls(opening.source)
 

@@ -24,7 +24,7 @@ _CHANGES = {
 }
 
 
-class TableIntake(Intake):
+class TableIntake(Intake[TableSource]):
     """The commits of a table. `place`: its path, or its name in the catalog. `from_start`: read all
     of it, for a backfill."""
 
@@ -54,7 +54,7 @@ class TableIntake(Intake):
         )
 
     @classmethod
-    def of(cls, opening: Opening) -> Self:
+    def of(cls, opening: Opening[TableSource]) -> Self:
         """From where the checkpoint stands; a backfill reads the whole table."""
         from_start = opening.chosen is not None
         return cls(opening.source, opening.place, opening.checkpoint, from_start=from_start)
@@ -135,7 +135,7 @@ class TableIntake(Intake):
         )
         if version is not None:
             ours["startingVersion"] = str(version)
-        elif start is not None:
+        elif start is not None and start.timestamp is not None:
             ours["startingTimestamp"] = start.timestamp.isoformat()
         flags = {
             "readChangeFeed": source.change_feed,

@@ -6,10 +6,11 @@ from pyspark.sql import functions as F
 
 from ..checkpoint import Checkpoint
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE
+from ..spec import TrialSource
 from .intake import BatchInput, Intake
 
 
-class TrialIntake(Intake):
+class TrialIntake(Intake[TrialSource]):
     """A source that never ends and begins anew with each run."""
 
     @property

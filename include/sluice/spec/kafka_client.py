@@ -151,7 +151,7 @@ def spark_options(cluster: KafkaCluster) -> dict[str, str]:
 
 def _sasl_options(security: Security) -> dict[str, str]:
     module = f"org.apache.kafka.common.security.{_LOGIN[security.mechanism]}"
-    username, password = quote_jaas(security.username), quote_jaas(security.password)
+    username, password = quote_jaas(security.username or ""), quote_jaas(security.password or "")
     jaas = f"{module} required username={username} password={password};"
     return {"sasl.mechanism": security.mechanism, "sasl.jaas.config": jaas}
 
@@ -166,7 +166,7 @@ def quote_jaas(text: str) -> str:
 
 
 def _tls_options(security: Security) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     if security.ca_file:
         found |= {
             "ssl.truststore.type": "PEM",

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -21,7 +22,10 @@ _WITHIN = re.compile(r"(password|secret|token|access.?key)=(?!\$\{)[^\s&;]", re.
 _FROM_ENVIRONMENT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
-class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _UniqueKeyLoader(_Loader):
     """YAML in which a key written twice is an error instead of the last one winning; read by
     libyaml where it is there, six times as fast."""
 
@@ -41,7 +45,7 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
 
 
-def substitute_environment(value: object, env: dict[str, str], where: str) -> object:
+def substitute_environment(value: Any, env: dict[str, str], where: str) -> Any:
     """Replace `${NAME}` and `${NAME:-default}` in every string.
 
     Raises SpecError when a name has neither value nor default.

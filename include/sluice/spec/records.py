@@ -6,21 +6,19 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from .columns import check_columns
-from .model import Options
-from .source_kind import SourceKind
+from .source_kind import BoundedSource
 
 
-class Records(SourceKind):
+class Records(BoundedSource):
     """What a source whose records are bytes says of them."""
 
     columns: dict[str, str] = Field(alias="schema")
     """Column name -> Spark type. `sluice infer` proposes it; a person commits it."""
+    format: str
     encoding: str = "UTF-8"
     unknown_fields: Literal["rescue", "fail", "ignore"] = "rescue"
     """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them
     out."""
-    options: Options = {}
-    """Spark's own reader options, passed through as written."""
 
     @field_validator("columns")
     @classmethod
@@ -39,6 +37,11 @@ class Records(SourceKind):
                 "charset by its usual name"
             ) from None
         return encoding
+
+    @property
+    def spans_lines(self) -> bool:
+        """True where a record may be spread over lines."""
+        return False
 
     @property
     def declared(self) -> dict[str, str]:

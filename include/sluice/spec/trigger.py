@@ -1,7 +1,7 @@
 """When the batches of a step start."""
 
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import model_validator
 
@@ -39,11 +39,13 @@ class Interval(Spec):
     @property
     def length(self) -> timedelta:
         """The time between two batches (or two notes of the position)."""
-        return self.processing_time if self.processing_time is not None else self.continuous
+        length = self.processing_time if self.processing_time is not None else self.continuous
+        assert length is not None  # one of the two is there
+        return length
 
 
 Trigger = Literal["available_now", "once", "default"] | Interval
-AVAILABLE_NOW = "available_now"
+AVAILABLE_NOW: Final = "available_now"
 
 
 def trigger_kind(trigger: Trigger) -> str:

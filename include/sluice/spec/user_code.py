@@ -22,6 +22,10 @@ def load_code(folder: Path, reference: str, where: str, noun: str = "function") 
             do="The path is relative to the pipeline's YAML",
         )
     module_spec = importlib.util.spec_from_file_location(path.stem, path)
+    if module_spec is None or module_spec.loader is None:
+        raise SpecError(
+            "not a Python file", where=where, value=str(path), do=f"Write `file.py:{noun}`"
+        )
     try:
         module = importlib.util.module_from_spec(module_spec)
         module_spec.loader.exec_module(module)

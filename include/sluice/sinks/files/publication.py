@@ -13,13 +13,12 @@ plan, which the next delivery carries out.
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from uuid import uuid4
 
 from ...errors import SpecError
-from ...storage import is_remote
+from ...storage import batches_folder, is_remote
 from .store import FileStore
 
 _PLAN, _DONE = "plan", "done"
@@ -29,20 +28,16 @@ def ledger_folder(folder: str, key: str) -> str:
     """Where the plans of one key lie: beside the folder, because patterns like `**/*.parquet` enter
     every folder below it (DuckDB's also hidden ones).
 
-    A mount point has no beside that files could be renamed from: there it lies within. Raises
-    SpecError for a bucket without a folder: Spark itself reads hidden folders of a bucket's root.
+    Raises SpecError for a bucket without a folder: Spark itself reads hidden folders of a bucket's
+    root.
     """
-    name = sha256(key.encode()).hexdigest()[:12]
-    if not is_remote(folder) and os.path.ismount(folder):
-        return f"{folder}/_batches/{name}"
-    parent, _, last = folder.rpartition("/")
     if is_remote(folder) and folder.count("/") < 3:
         raise SpecError(
             "files cannot be published in the root of a store",
             where=folder,
             do="Name a folder below it",
         )
-    return f"{parent}/_batches/{last}/{name}"
+    return batches_folder(folder, sha256(key.encode()).hexdigest()[:12])
 
 
 @dataclass(frozen=True)

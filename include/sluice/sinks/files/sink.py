@@ -29,7 +29,7 @@ ROWS_OF_ONE_FILE = 250_000
 for each core and partition."""
 
 
-class FilesWriter(Writer):
+class FilesWriter(Writer[FilesSink]):
     """Writes batches as files of a folder."""
 
     def prepare(self, coming: Preparation) -> None:

@@ -5,13 +5,16 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from ...errors import TransientError
+from ...spark.jvm import jvm_of
 
 
 def connect(session: SparkSession, path: str) -> JavaObject:
     """Hadoop's file system of a path; of a local disk the one without checksum files, whose rename
     is a single one."""
-    system = session._jvm.org.apache.hadoop.fs.Path(path).getFileSystem(
-        session._jsparkSession.sessionState().newHadoopConf()
+    system = (
+        jvm_of(session)
+        .org.apache.hadoop.fs.Path(path)
+        .getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
     )
     return system.getRaw() if system.getScheme() == "file" else system
 
@@ -21,7 +24,8 @@ class FileStore:
     it had not been cut."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
-        self._system, self._path = connect(session, path), session._jvm.org.apache.hadoop.fs.Path
+        self._system = connect(session, path)
+        self._path = jvm_of(session).org.apache.hadoop.fs.Path
 
     def list_names(self, folder: str) -> list[str]:
         """Names in a folder, none when there is no such folder."""

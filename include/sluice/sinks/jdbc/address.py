@@ -25,6 +25,8 @@ def read_address(sink: JdbcSink) -> Address:
     Raises SpecError for one that is not PostgreSQL, and for an Airflow connection that cannot be
     read.
     """
+    user: str | None
+    password: str | None
     if sink.connection is not None:
         known = read_connection(sink.connection)
         host = f"[{known.host}]" if ":" in known.host else known.host
@@ -34,7 +36,7 @@ def read_address(sink: JdbcSink) -> Address:
         }
         user, password = known.login, known.password
     else:
-        url, _, query = sink.url.partition("?")
+        url, _, query = (sink.url or "").partition("?")
         options, user, password = dict(parse_qsl(query)), sink.user, sink.password
     if not url.startswith(PREFIX):
         raise SpecError(

@@ -7,12 +7,14 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ...errors import PreflightError, SinkError, SluiceError, SpecError, TransientError
+from ...spark.jvm import jvm_of
 from ...spec import JdbcSink
 from .address import PREFIX, Address, read_address
 
@@ -66,7 +68,7 @@ class SqlError(Exception):
 class Database:
     """An open connection: each statement is a transaction of its own outside `transaction()`."""
 
-    def __init__(self, connection: object) -> None:
+    def __init__(self, connection: Any) -> None:
         self._connection = connection
 
     def run(self, sql: str, *values: object, **names: str) -> int:
@@ -78,7 +80,7 @@ class Database:
             statement.execute()
             return statement.getUpdateCount()
 
-    def ask(self, sql: str, *values: object, **names: str) -> object:
+    def ask(self, sql: str, *values: object, **names: str) -> Any:
         """The one JSON value a query finds; None when it finds no row. Raises SqlError."""
         with sql_errors(), self._prepared(sql.format(**names), values) as statement:
             found = statement.executeQuery()
@@ -86,7 +88,7 @@ class Database:
             return None if text is None else json.loads(text)
 
     @contextmanager
-    def _prepared(self, sql: str, values: tuple) -> Iterator[object]:
+    def _prepared(self, sql: str, values: tuple) -> Iterator[Any]:
         statement = self._connection.prepareStatement(sql)
         try:
             for place, value in enumerate(values, 1):
@@ -141,12 +143,12 @@ def open_database(spark: SparkSession, sink: JdbcSink) -> Iterator[Database]:
             database.close()
 
 
-def _connect(spark: SparkSession, address: Address) -> object:
-    properties = spark._jvm.java.util.Properties()
+def _connect(spark: SparkSession, address: Address) -> Any:
+    properties = jvm_of(spark).java.util.Properties()
     for name, value in address.properties.items():
         properties.setProperty(name, value)
     try:
-        driver = spark._jvm.org.postgresql.Driver()
+        driver = jvm_of(spark).org.postgresql.Driver()
     except TypeError:  # py4j takes a class that is not there for a package
         raise PreflightError(
             "the JDBC driver is not on Spark's class path",
@@ -182,7 +184,7 @@ def sql_errors() -> Iterator[None]:
         raise _read_failure(found) from None
 
 
-def _read_failure(exception: object) -> SqlError:
+def _read_failure(exception: Any) -> SqlError:
     """State and message; for data exceptions without the value, which the server's message
     quotes."""
     state = exception.getSQLState() or "?????"

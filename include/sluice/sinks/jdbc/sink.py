@@ -18,6 +18,7 @@ from .ledger import Ledger
 from .postgres import Database, SqlError, open_database
 from .staging import Staged, create_staging, refuse_characters, refuse_misfits, stage
 from .table import (
+    Table,
     Written,
     choose_fields,
     create_table,
@@ -30,7 +31,7 @@ _PREPARING = "sluice: prepare"
 """Lock of whoever creates tables, so that two steps that begin together do not both create one."""
 
 
-class JdbcWriter(Writer):
+class JdbcWriter(Writer[JdbcSink]):
     """Writes batches into a table, each once."""
 
     def prepare(self, coming: Preparation) -> None:
@@ -47,7 +48,7 @@ class JdbcWriter(Writer):
                 if describe_table(database, sink) is None:
                     create_table(database, sink, fields)
                 ledger.create()
-                table = describe_table(database, sink)
+                table = _require_table(database, sink)
                 written = match_columns(sink, fields, table)
                 create_staging(database, staging, written)
                 ledger.note("", table.name, 0, Staged(staging), only_explain=True)
@@ -69,13 +70,7 @@ class JdbcWriter(Writer):
         """
         sink, fields = self.sink, choose_fields(self.sink, rows.schema, delivery.columns)
         with open_database(rows.sparkSession, sink) as database:
-            table = describe_table(database, sink)
-            if table is None:
-                raise SinkError(
-                    "the table is gone",
-                    where=f"table {sink.table}",
-                    do="Run again: it is created at the start of a run",
-                )
+            table = _require_table(database, sink)
             ledger = Ledger(database, sink.ledger)
             staging = ledger.lock(f"{table.name}/{delivery.token}")
             known = ledger.read(delivery.key, table.name, delivery.batch)
@@ -93,13 +88,24 @@ class JdbcWriter(Writer):
                             insert=insert_statement(sink, table, written, staged.source),
                         )
                     database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
-                return ledger.read(delivery.key, table.name, delivery.batch)
+                return ledger.read(delivery.key, table.name, delivery.batch) or 0
             except SqlError as error:
                 _refuse(error, database, sink, rows, written, staged)
                 raise
             finally:
                 with suppress(SqlError):  # a server that is away keeps it; the next run drops it
                     database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
+
+
+def _require_table(database: Database, sink: JdbcSink) -> Table:
+    table = describe_table(database, sink)
+    if table is None:
+        raise SinkError(
+            "the table is gone",
+            where=f"table {sink.table}",
+            do="Run again: it is created at the start of a run",
+        )
+    return table
 
 
 def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:

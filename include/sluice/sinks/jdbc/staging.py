@@ -1,6 +1,7 @@
 """How a batch's rows come to the database before the one transaction that takes them into the
 table."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -104,7 +105,7 @@ def refuse_characters(rows: DataFrame, sink: JdbcSink, written: list[Written]) -
     _refuse(
         sink,
         written,
-        counts,
+        counts or (),
         "characters that PostgreSQL cannot store: U+0000, or bytes that are no UTF-8",
     )
 
@@ -130,7 +131,7 @@ def refuse_misfits(
     _refuse(sink, written, found, f"values that do not fit: {why}")
 
 
-def _refuse(sink: JdbcSink, written: list[Written], counts: list[int], what: str) -> None:
+def _refuse(sink: JdbcSink, written: list[Written], counts: Iterable[int], what: str) -> None:
     found = [
         f"{column.name!r} ({column.type}, {count} row(s))"
         for column, count in zip(written, counts, strict=True)

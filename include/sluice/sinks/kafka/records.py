@@ -57,7 +57,7 @@ def records_without_batch(rows: DataFrame, sink: KafkaSink, columns: list[str]) 
 
 
 def _record(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> list[Column]:
-    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.topic_column).cast("string")
+    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.place).cast("string")
     key = F.lit(None).cast("binary") if sink.key is None else _as_bytes(rows, sink.key)
     return [topic.alias("topic"), key.alias("key"), _value(rows, sink, columns).alias("value")]
 

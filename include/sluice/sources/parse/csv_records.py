@@ -47,7 +47,7 @@ def parse_csv(
     comment = csv_option(source, "comment", default="")
     lines = lines.where(~F.col("_valid") | ~F.col(RAW).startswith(comment)) if comment else lines
     plain = Layout("", tuple(source.columns), tuple(source.columns))
-    parsed, is_header = None, F.lit(False)
+    parsed, is_header = F.lit(None), F.lit(False)
     for number, layout in enumerate(list(layouts) or [plain]):
         here = among(layouts[layout]) if number else F.lit(True)
         lines = lines.withColumn(f"_row_{number}", F.when(here, _parse_row(source, layout)))

@@ -1,5 +1,7 @@
 """Reads formats whose files carry their schema; columns nobody declared are kept in `_rescued`."""
 
+from typing import cast
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -123,7 +125,8 @@ def _check_types(spark: SparkSession, source: FileSource, layouts: dict[Layout, 
     Its Parquet reader fails on them and names the file, except where a column is nested in one and
     not in the other, or an unsigned long.
     """
-    wanted = {f.name: f.dataType for f in StructType.fromDDL(schema_ddl(source.columns)).fields}
+    declared = cast(StructType, StructType.fromDDL(schema_ddl(source.columns)))
+    wanted = {f.name: f.dataType for f in declared.fields}
     for layout, paths in layouts.items():
         for field, column in zip(_fields(spark, source, paths[0]), layout.columns, strict=True):
             if column is not None and not _holds(

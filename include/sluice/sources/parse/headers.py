@@ -8,14 +8,19 @@ import io
 import json
 import re
 import zlib
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import zstandard
 
 from ...spec import FileSource, Records
 from ...storage import open_path
 
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".zst": zstandard.open, ".zstd": zstandard.open}
+_OPENERS: dict[str, Any] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".zst": zstandard.open,
+    ".zstd": zstandard.open,
+}
 _HEADER_LIMIT = 1 << 20
 UNREADABLE = (OSError, EOFError, ValueError, IndexError, zlib.error, zstandard.ZstdError)
 """What the readers raise for a file that is not of their format, ends early or went away: the

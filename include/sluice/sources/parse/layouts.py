@@ -59,7 +59,7 @@ def reads_whole_files(source: Records) -> bool:
     """True where a record may span lines, and where a line break is more than one byte: such a file
     is one value in memory before it is split."""
     return source.format not in EMBEDDED and (
-        source.multi_line
+        source.spans_lines
         or source.encoding.upper().startswith(("UTF-16", "UTF-32", "UTF16", "UTF32"))
     )
 

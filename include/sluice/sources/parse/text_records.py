@@ -88,7 +88,7 @@ def _split(lines: DataFrame, source: Records) -> DataFrame:
     lines = lines.withColumn(
         RAW, F.when(F.col("_valid"), F.ltrim(F.col(RAW), F.lit("\ufeff"))).otherwise(F.col(RAW))
     )
-    if not source.multi_line:
+    if not source.spans_lines:
         records = F.split(RAW, "\r\n|\r|\n")
     elif source.format == "text":
         records = F.array(RAW)
