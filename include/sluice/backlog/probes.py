@@ -29,6 +29,14 @@ def count_files(
     )
 
 
+def range_of(files: list[LandedFile]) -> Range:
+    """Some files of a folder, as a backfill reads them."""
+    if not files:
+        return Range()
+    folders = sorted({f.path.rsplit("/", 1)[0] for f in files})
+    return Range(files, any_folder(folders), any_name(sorted({f.name for f in files})))
+
+
 class FileProbe(Probe[FileSource]):
     """Lists a folder, or asks the queue that names its new files."""
 
@@ -47,11 +55,7 @@ class FileProbe(Probe[FileSource]):
 
     def select(self, step: Step, window: Window) -> Range:
         """The files of the window. Raises SourceError when the folder is absent."""
-        files = files_in_window(self.source, window)
-        if not files:
-            return Range()
-        folders = sorted({f.path.rsplit("/", 1)[0] for f in files})
-        return Range(files, any_folder(folders), any_name(sorted({f.name for f in files})))
+        return range_of(files_in_window(self.source, window))
 
 
 class TopicProbe(Probe[KafkaSource]):

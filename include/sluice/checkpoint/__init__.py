@@ -1,12 +1,12 @@
 """Identity, ownership and memory of checkpoints."""
 
+from .attempt import Attempt, note_attempt, read_attempt
 from .epochs import complete_epochs
 from .holder import Holder, check_parents
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint, SeenFile, normalize_uri, spark_folder
 from .manifest import Manifest, note_target, open_manifest
-from .opening import Opening, note_opening, read_opening
 from .rights import Rights
 
 __all__ = [
@@ -24,11 +24,11 @@ __all__ = [
     "forget",
     "hold_lease",
     "note_batch",
-    "note_opening",
+    "note_attempt",
     "note_target",
     "open_manifest",
-    "Opening",
-    "read_opening",
+    "Attempt",
+    "read_attempt",
     "Rights",
     "take_turn",
 ]

@@ -8,7 +8,6 @@ from uuid import uuid4
 from ..errors import PreflightError
 from ..storage import open_path, replace_file
 
-
 _FORGET = (
     "Restore the manifest, or remove the whole checkpoint folder: "
     "keys in the table keep re-read rows from being doubled"

@@ -23,7 +23,7 @@ class Rights:
         deadline: float,
     ) -> None:
         self._run_id, self._leases, self._parents = run_id, leases, parents
-        self._deadline = deadline
+        self.deadline = deadline
 
     def raise_if_lost(self) -> None:
         """Raise when it is known that this run must stop: a lease is lost, or nobody waits for
@@ -46,7 +46,7 @@ class Rights:
     def turn(self, step: str, table: str) -> Iterator[Callable[[], None]]:
         """The right to commit to a table for the length of a block; yields what to call before
         each write, which raises where the right is gone."""
-        wait = max(_SHORTEST_WAIT, self._deadline - time.monotonic())
+        wait = max(_SHORTEST_WAIT, self.deadline - time.monotonic())
         with take_turn(table, self._run_id, wait=wait) as turn:
 
             def check() -> None:

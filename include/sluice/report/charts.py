@@ -42,7 +42,7 @@ class Flow:
 
 def draw_flow(counts: Counts) -> Flow | None:
     """The flow of one step or run; None when no row came."""
-    total = counts.malformed + counts.entered
+    total = counts.malformed + counts.made
     if not counts.read or not total:
         return None
     # A single row among millions still gets a visible thread.
@@ -70,7 +70,7 @@ def draw_flow(counts: Counts) -> Flow | None:
         )
         left, slot_top = left + thick[fate], slot_top + slots[fate]
     top = (height - bar) / 2
-    if counts.parsed == counts.entered:
+    if counts.entered == counts.made:
         return Flow(height, top, bar, ribbons)
     before = min(max(bar * counts.read / total, 2.0), height)
     return Flow(

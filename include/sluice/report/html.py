@@ -42,8 +42,8 @@ def describe_counts(counts: Counts) -> dict:
         "flow": charts.draw_flow(counts),
         "notes": summary.balance_notes(counts),
         "fates": [(f, getattr(counts, f)) for f in summary.FATES],
-        "entered": counts.malformed + counts.entered,
-        "changed": counts.parsed != counts.entered,
+        "entered": counts.malformed + counts.made,
+        "changed": counts.entered != counts.made,
     }
 
 

@@ -94,11 +94,11 @@ def next_step(report: RunReport) -> str:
 
 def missing_rows(counts: Counts) -> int:
     """Rows that entered minus rows with a fate: above 0 lost, below 0 counted twice."""
-    return counts.malformed + counts.entered - sum(getattr(counts, fate) for fate in FATES)
+    return counts.malformed + counts.made - sum(getattr(counts, fate) for fate in FATES)
 
 
 def _describe_gap(counts: Counts) -> str:
-    unread, unfated = counts.read - counts.malformed - counts.parsed, missing_rows(counts)
+    unread, unfated = counts.read - counts.malformed - counts.filtered - counts.entered, missing_rows(counts)
     parts = (
         [
             f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"

@@ -92,7 +92,7 @@ def _render_balance(counts: Counts) -> Iterator[str]:
     line = counts.line if counts.balanced else counts.line.replace(" = ", " != ")
     for part in line.split("; "):  # the transform's own line, where it changed the count
         yield from textwrap.wrap(part, _WIDTH, subsequent_indent="  ")
-    total = counts.malformed + counts.entered
+    total = counts.malformed + counts.made
     if total:
         yield ""
         for fate in FATES:

@@ -8,9 +8,9 @@ from ..checkpoint import Checkpoint
 from ..spec import (
     FileSource,
     KafkaSource,
+    Mode,
     Pipeline,
     RateSource,
-    RunRequest,
     SocketSource,
     SourceKind,
     Step,
@@ -46,13 +46,13 @@ def choose_intake(
     pipeline: Pipeline,
     step: Step,
     paths: Paths,
-    request: RunRequest,
+    mode: Mode,
     checkpoint: Checkpoint,
     found: Found,
 ) -> Intake:
     """The intake of a run. Raises SourceError when the source is absent."""
     source = step.source
-    if request.window is not None and request.write == "replace":
+    if mode.replaces:
         # A range is replaced by one commit; a second batch would replace what the first wrote.
         source = source.in_one_batch()
     opening = Opening(

@@ -117,9 +117,7 @@ def _retry_conflicts(write: Callable[[], T]) -> T:
         try:
             return write()
         except DeltaConcurrentModificationException as error:
-            _log.info(
-                "another writer was first, trying again: %s", str(error).partition("\n")[0]
-            )
+            _log.info("another writer was first, trying again: %s", str(error).partition("\n")[0])
             time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 (spreads writers, hides nothing)
     return write()
 
@@ -148,7 +146,9 @@ def _merge(
     merge.whenNotMatchedInsertAll().execute()
 
 
-def append(path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None) -> Commit:
+def append(
+    path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None
+) -> Commit:
     """Append rows under a key, or put them in place of the rows of a condition."""
     with _keyed(rows.sparkSession, txn):
         writer = rows.write.format("delta").option("mergeSchema", "true")

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..storage import Paths
-from .pipeline import Step
 from .run import RunRequest, Window, clean_run_id
-from .trial import is_trial_source
+from .step import Step
 from .trigger import AVAILABLE_NOW, Trigger, never_ends
 
 
@@ -62,7 +61,7 @@ class Mode:
         """The step's trigger. A backfill always drains; a trial source knows no availableNow."""
         if self.is_backfill:
             return AVAILABLE_NOW
-        trial = is_trial_source(step.source) and step.trigger == AVAILABLE_NOW
+        trial = bool(step.source.why_trial) and step.trigger == AVAILABLE_NOW
         return "default" if trial else step.trigger
 
     def end(self, trigger: Trigger, deadline: float) -> float | None:

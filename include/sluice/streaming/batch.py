@@ -26,6 +26,7 @@ from .parts import Outcome, Split, write_parts
 from .plan import Plan
 from .reduction import reduce_batch
 from .refusals import refuse_by_row_rules, refuse_by_table_rules, refuse_unknown_fields
+from .replacing import refuse_unread
 from .survey import Lookout, Survey, take_survey
 from .tries import begin_try
 from .written import Unique, Written, check_same
@@ -103,12 +104,13 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
         with reduce_batch(plan, rows, survey, watermark) as unique:
             note = Note.of(plan, batch.run_id, watermark, survey, counts)
             match = plan.match(survey.oldest, survey.newest)
+            refuse_unread(plan, rows)
             with rights.turn(plan.step.name, plan.table) as may_write:
                 refuse_by_table_rules(plan, survey, unique.rows, match)
                 session = rows.sparkSession
-                opening, told = begin_try(plan, batch.number, batch.taken, session, may_write)
+                attempt, told = begin_try(plan, batch.number, batch.taken, session, may_write)
                 lost = batch.taken.lost
-                split = Split(batch.number, rows, unique, survey.refused, lost, opening, match)
+                split = Split(batch.number, rows, unique, survey.refused, lost, attempt, match)
                 outcome = write_parts(plan, split, note, may_write)
             # After the turn: this only reads, so no other writer need wait for it.
             conflicts = count_conflicts(plan, unique.rows, outcome, match)
@@ -117,9 +119,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
     return Result(outcome, conflicts, delivered, warning=told)
 
 
-def _rows_to_send(
-    plan: Plan, batch: Batch, unique: Unique, outcome: Outcome
-) -> DataFrame | None:
+def _rows_to_send(plan: Plan, batch: Batch, unique: Unique, outcome: Outcome) -> DataFrame | None:
     """The rows that the target took in; in a step without one, all good rows."""
     if outcome.commit is not None:
         session = batch.frame.sparkSession

@@ -52,10 +52,8 @@ class Copies:
         dedup = step.dedup
         if dedup is None or dedup.memory != "table" or step.event_time is None:
             return None
-        order = tuple(
-            (term.split()[0], term.lower().endswith(" desc")) for term in dedup.order_by
-        )
-        unbounded = isinstance(dedup.within, str) or bool(order)
+        order = tuple((term.split()[0], term.lower().endswith(" desc")) for term in dedup.order_by)
+        bound = None if isinstance(dedup.within, str) or order else dedup.within
         everything = dedup.keys == "*"
         named = [*keys, *([RESCUED] if everything and RESCUED in columns.names else [])]
         return cls(
@@ -64,7 +62,7 @@ class Copies:
             order,
             bool(order) and not dedup.first_arrives_first and not set(named) >= set(columns.names),
             step.event_time.column,
-            None if unbounded else int(dedup.within.total_seconds() * 1_000_000),
+            None if bound is None else int(bound.total_seconds() * 1_000_000),
             everything,
         )
 
@@ -92,7 +90,9 @@ class Copies:
         if self.reach is not None and spread > self.reach:
             in_time = Window.partitionBy(*columns).orderBy(F.col(TIME))
             micros = F.unix_micros(TIME)
-            gap = F.coalesce((micros - F.lag(micros).over(in_time) > self.reach).cast("int"), F.lit(0))
+            gap = F.coalesce(
+                (micros - F.lag(micros).over(in_time) > self.reach).cast("int"), F.lit(0)
+            )
             rows = rows.withColumn("_gap", gap)
             rows = rows.withColumn("_era", F.sum("_gap").over(in_time))
             columns = [*columns, F.col("_era")]
@@ -152,7 +152,9 @@ class Copies:
         if not isinstance(kind, StringType):  # the file statistics of text say nothing of its time
             low = max(oldest - self.reach - _DAY, _FIRST)
             high = min(newest + self.reach + _DAY, _LAST)
-            terms.append(f"t.{name} >= {_literal(low, kind)} AND t.{name} <= {_literal(high, kind)}")
+            terms.append(
+                f"t.{name} >= {_literal(low, kind)} AND t.{name} <= {_literal(high, kind)}"
+            )
         if self.time not in self.keys:
             # Row by row as well: what counts as a copy must not depend on how far apart other rows
             # of the batch are.
@@ -192,7 +194,11 @@ def _comparable(name: str, kind: DataType) -> str:
 
 def _moment(name: str, kind: DataType) -> str:
     """SQL for the moment that a column stands for."""
-    return f"try_to_timestamp({name})" if isinstance(kind, StringType) else f"CAST({name} AS TIMESTAMP)"
+    return (
+        f"try_to_timestamp({name})"
+        if isinstance(kind, StringType)
+        else f"CAST({name} AS TIMESTAMP)"
+    )
 
 
 def _literal(micros: int, kind: DataType) -> str:

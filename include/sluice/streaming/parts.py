@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..checkpoint import Opening
+from ..checkpoint import Attempt
 from ..report import Counts
 from ..spark.columns import LATE_BY, TIME
 from ..spark.tables import Commit, Transaction, frame_of, insert_new
@@ -26,7 +26,7 @@ class Split:
     unique: Unique
     refused: int
     lost: dict[str, str]
-    opening: Opening
+    attempt: Attempt
     match: str
 
 
@@ -40,15 +40,13 @@ class Outcome:
     commit: Commit | None
 
 
-def write_parts(
-    plan: Plan, split: Split, note: Note, may_write: Callable[[], None]
-) -> Outcome:
+def write_parts(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> Outcome:
     """Write each part once. Args: note: what is known before. may_write: asked before each write.
 
     Raises UnbalancedReport where a write was given other rows than were counted.
     """
     counts = note.counts
-    tried = Transaction(plan.place.app_id, split.opening.version, {"run_id": note.run_id})
+    tried = Transaction(plan.place.app_id, split.attempt.version, {"run_id": note.run_id})
     expected = split.refused + len(split.lost)
     if expected:
         may_write()
@@ -88,9 +86,7 @@ def _write_late(
     return Written.of(Given(count, count - held, held), commit, plan.place.late), rest
 
 
-def _write_target(
-    plan: Plan, split: Split, note: Note, may_write: Callable[[], None]
-) -> Outcome:
+def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> Outcome:
     given = split.unique.given
     if not plan.target.exists:
         return Outcome(split.number, note, Written(given=given.rows, inserted=given.rows), None)
@@ -102,4 +98,6 @@ def _write_target(
         stamped = plan.stamp(unique.rows, split.number, note.run_id)
         txn = plan.transaction(split.number, note.as_metadata())
         commit = plan.target.write(stamped, split.match, txn)
-        return Outcome(split.number, note, Written.of(unique.given, commit, plan.target.path), commit)
+        return Outcome(
+            split.number, note, Written.of(unique.given, commit, plan.target.path), commit
+        )

@@ -97,7 +97,7 @@ class Plan:
     @property
     def refuses_unknown_fields(self) -> bool:
         """True where a field nobody declared stops the run."""
-        return getattr(self.step.source, "unknown_fields", "ignore") == "fail"
+        return self.step.source.refuses_unknown
 
     def match(self, oldest: int | None, newest: int | None) -> str:
         """SQL under which a row `s` of a batch is a copy of row `t` of the table; empty where the

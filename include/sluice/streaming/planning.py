@@ -89,9 +89,9 @@ def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Tar
 def _check_columns(step: Step, columns: StructType) -> None:
     """Raise SpecError where the step names a column that is not there."""
     for sink in step.sinks:
-        named = [*getattr(sink, "partition_by", []), *getattr(sink, "cluster_by", [])]
-        require_columns(named, columns, f"{step.name}: sink")
-    order = [term.split()[0] for term in step.dedup.order_by] if step.dedup else []
+        for field, named in sink.layout.items():
+            require_columns(named, columns, f"{step.name}: sink.{field}")
+    order = step.dedup.order_columns if step.dedup else []
     require_columns(order, columns, f"{step.name}: dedup.order_by")
 
 
@@ -132,8 +132,7 @@ def _drop_copies(
 
 def _reads_beyond_range(run: Run, step: Step) -> bool:
     """True for a backfill that reads rows which may lie outside of its range."""
-    by_name = getattr(step.source, "file_date", None) is not None
-    return run.mode.is_backfill and (run.mode.replaces or not by_name)
+    return run.mode.is_backfill and (run.mode.replaces or not step.source.chooses_by_date)
 
 
 def _only_range(run: Run, step: Step, frame: DataFrame) -> DataFrame:

@@ -2,7 +2,6 @@
 
 from ..checkpoint import Checkpoint, Manifest
 from ..errors import PreflightError, SpecError
-from ..sinks import describe_sink
 from ..spark.table_setup import table_exists
 from ..spec import Step
 from .plan import Plan
@@ -15,7 +14,7 @@ def refuse_sending_twice(run: Run, step: Step) -> None:
     """Raise SpecError for a replaced range whose rows a further sink would get once more."""
     if not run.mode.replaces:
         return
-    twice = [describe_sink(s) for s in step.further_sinks if getattr(s, "mode", "") != "upsert"]
+    twice = [sink.title for sink in step.further_sinks if not sink.upsert_keys]
     if twice:
         raise SpecError(
             "replacing a range would send its rows again",
@@ -39,11 +38,7 @@ def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:
             where=run.where(step),
             do=f"{_MERGE}, or rebuild this step from its start: move its checkpoint and table away",
         )
-    readers = [
-        other.name
-        for other in run.pipeline.steps
-        if getattr(other.source, "step", None) == step.name
-    ]
+    readers = [other.name for other in run.pipeline.steps if other.source.reads_step == step.name]
     if readers:
         raise SpecError(
             "the range is replaced by deleting rows, and a step that reads this table as a stream "

@@ -5,7 +5,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ..backlog import list_files
-from ..backlog.ranges import Range, range_of
+from ..backlog.probe import Range
+from ..backlog.probes import range_of
 from ..checkpoint import normalize_uri
 from ..errors import SourceError
 from ..spark.columns import SOURCE

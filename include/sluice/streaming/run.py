@@ -15,7 +15,7 @@ Progress = Callable[[str, int, int, BatchReport | None], None]
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a pipeline. `deadline`: `time.monotonic()` after which no batch starts."""
+    """One run of a pipeline."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -23,8 +23,12 @@ class Run:
     mode: Mode
     run_id: str
     rights: Rights
-    deadline: float
     on_progress: Progress
+
+    @property
+    def deadline(self) -> float:
+        """`time.monotonic()` after which no batch starts."""
+        return self.rights.deadline
 
     def checkpoint(self, step: Step) -> str:
         """The folder of a step's checkpoint."""

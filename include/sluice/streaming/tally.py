@@ -1,7 +1,8 @@
 """What the batches of a step came to: the one thing that changes while a step runs."""
 
 from collections import Counter
-from functools import reduce
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ..backlog import table_version
 from ..checkpoint import Checkpoint, Entry, find_unreported, forget, note_batch
@@ -11,15 +12,27 @@ from ..storage import Paths
 from .note import Verdict
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What the report of a step says from the start. `target`: empty for a step without a table.
+    `shown`: where its rows go, for people. `within`: of `dedup`, as written."""
+
+    name: str
+    target: str
+    shown: str
+    quarantine: str
+    late: str
+    within: str | None
+
+
 class Tally:
     """The batches of one step so far, those of runs that did not live to report them among them.
 
-    `checkpoint`: the folder of the step's checkpoint. `facts`: what the step's report says from
-    the start: name, target, quarantine, late table, within.
+    `checkpoint`: the folder of the step's checkpoint.
     """
 
-    def __init__(self, checkpoint: str, run_id: str, facts: dict[str, str | None]) -> None:
-        self.checkpoint, self.run_id, self._facts = checkpoint, run_id, facts
+    def __init__(self, checkpoint: str, run_id: str, facts: Facts) -> None:
+        self.checkpoint, self.run_id, self.facts = checkpoint, run_id, facts
         before = Checkpoint.below(checkpoint)
         self._before = before.newest_commit, before.watermark_ms
         self.finished: list[Entry] = []
@@ -28,7 +41,12 @@ class Tally:
         self.left_for_next_run = False
         self._rules: list[RowRule] = []
         self._refused: dict[str, Verdict] = {}
-        self._timings: Counter[str] = Counter()
+        self._timings: dict[str, float] = {}
+
+    @property
+    def step(self) -> str:
+        """The step's name."""
+        return self.facts.name
 
     @property
     def amount(self) -> int:
@@ -64,7 +82,7 @@ class Tally:
 
     def spend(self, phase: str, seconds: float) -> None:
         """Add to the time of a phase."""
-        self._timings[phase] += seconds
+        self._timings[phase] = self._timings.get(phase, 0.0) + seconds
 
     def close(self) -> None:
         """Leave out a batch that Spark did not commit: the next run gets it again, finds its rows
@@ -83,13 +101,14 @@ class Tally:
         self.warn(*(warning for batch in batches for warning in batch.warnings))
         sent = sum((Counter(batch.delivered) for batch in batches), Counter())
         places = dict.fromkeys(place for batch in batches for place in batch.delivered)
-        tables = {name: self._facts[name] for name in ("target", "quarantine", "late")}
+        facts = self.facts
+        tables = {"target": facts.target, "quarantine": facts.quarantine, "late": facts.late}
         versions = {name: table_version(path) for name, path in tables.items() if path}
         return StepReport(
-            name=self._facts["name"] or "",
-            target=self._facts["shown"] or "",
-            quarantine=self._facts["quarantine"] or "",
-            within=self._facts["within"],
+            name=facts.name,
+            target=facts.shown,
+            quarantine=facts.quarantine,
+            within=facts.within,
             counts=sum((batch.counts for batch in batches), Counts()),
             batches=batches,
             rules=self._rule_results() + self.table_results,
@@ -99,12 +118,12 @@ class Tally:
             watermark_after_ms=after.watermark_ms,
             files_read=sum(batch.files for batch in batches),
             bytes_read=sum(entry.bytes for entry in self.finished),
-            ranges=reduce(merge_ranges, (batch.ranges for batch in batches), {}),
+            ranges=_merge(batch.ranges for batch in batches),
             delivered={place: sent[place] for place in places},
             conflicts=sum(batch.conflicts for batch in batches),
             overtaken=sum(batch.overtaken for batch in batches),
             conflict_samples=samples[:1] + samples[1:][-1:],
-            lateness=reduce(add_histograms, (batch.lateness for batch in batches), []),
+            lateness=_add(batch.lateness for batch in batches),
             left_for_next_run=self.left_for_next_run,
             versions={name: version for name, version in versions.items() if version is not None},
             warnings=list(self.warnings),
@@ -121,3 +140,17 @@ class Tally:
         texts = sorted({text for _, _, samples in found for text in samples})
         evaluated = sum(evaluated for evaluated, _, _ in found)
         return evaluated, sum(bad for _, bad, _ in found), texts[:1] + texts[1:][-1:]
+
+
+def _merge(ranges: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    whole: dict[str, tuple[int, int]] = {}
+    for part in ranges:
+        whole = merge_ranges(whole, part)
+    return whole
+
+
+def _add(histograms: Iterable[list[int]]) -> list[int]:
+    total: list[int] = []
+    for histogram in histograms:
+        total = add_histograms(total, histogram)
+    return total

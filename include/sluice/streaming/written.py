@@ -58,9 +58,7 @@ class Written:
         """
         check_same(given.keys, commit.given, "rows were to be written", "came to the write", place)
         held = given.held + commit.given - commit.inserted
-        return cls(
-            given.rows, given.copies, held, commit.inserted, commit.replaced, commit.removed
-        )
+        return cls(given.rows, given.copies, held, commit.inserted, commit.replaced, commit.removed)
 
     @property
     def duplicate(self) -> int:
