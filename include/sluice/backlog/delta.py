@@ -40,7 +40,7 @@ def find_commit_info(
             lines = (log / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return None  # cleaned away, and so is what came before it
-        info = next(
+        info: dict = next(
             (json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {}
         )
         text = info.get("userMetadata") or ""

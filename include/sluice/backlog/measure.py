@@ -29,7 +29,7 @@ def measure_step(
     queue. Raises SourceError when its source is absent; anything else that cannot be read means
     "run".
     """
-    checkpoint = Checkpoint(paths.spark_log(step.name))
+    checkpoint = Checkpoint.below(paths.checkpoint(step.name))
     try:
         waiting = (
             probe_of(step.source).measure(step, place, checkpoint)
@@ -103,7 +103,7 @@ def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog
         if found.audited is None or found.amount or found.open_batch:
             continue
         try:
-            checkpoint = Checkpoint(paths.spark_log(step.name))
+            checkpoint = Checkpoint.below(paths.checkpoint(step.name))
             probe_of(step.source).note_listing(checkpoint, found.audited)
         except Exception:  # noqa: BLE001 (a disk's or a store's; the probe has its answer all the same)
             _log.warning(

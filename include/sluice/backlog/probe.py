@@ -8,6 +8,7 @@ from ..checkpoint.log import Checkpoint
 from ..errors import SpecError
 from ..spec import SourceKind, Step, Window
 from .files import LandedFile
+from .notified import Arrivals
 
 Kind = TypeVar("Kind", bound=SourceKind)
 
@@ -104,6 +105,13 @@ class Probe(Generic[Kind]):
         Raises SourceError when the source is absent; anything else that it raises means "run".
         """
         return Waiting(StepBacklog(step.name), f"a {self.source.kind} source always has rows")
+
+    def take(self, checkpoint: Checkpoint, hold: int) -> Arrivals | None:
+        """Take what a queue names to a run that begins; None where no queue does.
+
+        Args: hold: seconds for which nobody else gets it. Raises SourceError.
+        """
+        return None
 
     def note_listing(self, checkpoint: Checkpoint, began: datetime) -> None:
         """Note a listing that found nothing, where the next one then may wait."""

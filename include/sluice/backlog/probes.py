@@ -9,7 +9,7 @@ from .delta import measure_table, read_position
 from .files import LandedFile, files_in_window
 from .globs import any_folder, any_name
 from .kafka import describe_losses, measure_topics
-from .notified import ask_queue
+from .notified import Arrivals, ask_queue, take_arrivals
 from .probe import Probe, Range, StepBacklog, Waiting
 from .waiting import waiting_files
 
@@ -48,6 +48,11 @@ class FileProbe(Probe[FileSource]):
             return Waiting(count_files(step, answer.planned, answer.warnings), answer.doubt)
         began = datetime.now(UTC) if notified else None
         return Waiting(count_files(step, *waiting_files(self.source, checkpoint), began))
+
+    def take(self, checkpoint: Checkpoint, hold: int) -> Arrivals | None:
+        """The new files that the queue's messages name."""
+        notified = self.source.queue is not None
+        return take_arrivals(self.source, checkpoint, hold) if notified else None
 
     def note_listing(self, checkpoint: Checkpoint, began: datetime) -> None:
         """The queue alone is asked until the next audit."""

@@ -97,7 +97,7 @@ class FileIntake(Intake[FileSource]):
 
     @property
     def _scan(self) -> Literal["exact", "at least", "unknown"]:
-        """A line of text may be blank, a header or a comment; a whole file may hold many records."""
+        """A line of text may be blank, a header or a comment; a whole file may hold many."""
         if self.source.format in EMBEDDED:
             return "exact"
         return "unknown" if reads_whole_files(self.source) else "at least"

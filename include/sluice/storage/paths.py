@@ -121,10 +121,6 @@ class Paths:
             else self._join("checkpoints", self.pipeline, step)
         )
 
-    def spark_log(self, step: str, backfill: str | None = None) -> str:
-        """Spark's own part of a step's checkpoint: its offsets, commits and state."""
-        return f"{self.checkpoint(step, backfill)}/spark"
-
     def named_files(self, step: str) -> str:
         """Where the files that a queue named are told to Spark."""
         return f"{self.checkpoint(step)}/named"

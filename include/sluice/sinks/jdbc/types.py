@@ -82,7 +82,11 @@ def usual_type(kind: DataType) -> str | None:
         return f"numeric({kind.precision},{kind.scale})"
     if isinstance(kind, ArrayType):
         simple = _element(kind)
-        return f"{usual_type(simple)}[]" if simple is not None else usual_type(kind.elementType) and "jsonb"
+        return (
+            f"{usual_type(simple)}[]"
+            if simple is not None
+            else usual_type(kind.elementType) and "jsonb"
+        )
     return next((type_ for class_, type_ in _TYPES.items() if isinstance(kind, class_)), None)
 
 
