@@ -8,12 +8,17 @@ from sluice.sinks import Delivery, Preparation, writer_of
 from sluice.spec import SinkKind
 
 
-def prepare(sink: SinkKind, schema: StructType | None = None, folder: Path = Path(".")) -> None:
+def prepare(
+    sink: SinkKind,
+    schema: StructType | None = None,
+    where: str = "shop.paid.sink",
+    folder: Path = Path("."),
+) -> None:
     """Prepare a sink for rows of a schema; columns that begin with `_` are the system's."""
     schema = StructType() if schema is None else schema
     own = [name for name in schema.names if not name.startswith("_")]
-    session = SparkSession.getActiveSession()
-    writer_of(sink).prepare(Preparation(session, schema, own, folder, "shop.paid.sink"))
+    session = SparkSession.builder.getOrCreate()  # a test may do this in a thread of its own
+    writer_of(sink).prepare(Preparation(session, schema, own, folder, where))
 
 
 def deliver(rows: DataFrame, sink: SinkKind, delivery: Delivery) -> int:

@@ -29,7 +29,7 @@ def send(kafka_broker):
 
     def send(rows, batch: int = 0, columns: tuple = ("id", "shop", "note"), **fields) -> int:
         sink = KafkaSink(**{"kind": "kafka", "servers": kafka_broker.servers} | fields)
-        prepare(sink, rows.schema)
+        prepare(sink, rows.schema, "orders.clean: sinks[0]")
         return deliver(rows, sink, Delivery("orders.clean.1", batch, list(columns), Path("."), "."))
 
     return send
@@ -304,12 +304,13 @@ def test_what_a_sink_asks_for_must_be_there(fields, message):
         prepare(
             KafkaSink(**{"kind": "kafka", "servers": "a:1", "topic": "t"} | fields),
             SCHEMA,
+            "s: sinks[0]",
         )
 
 
 def test_a_topic_column_must_hold_text():
     with pytest.raises(SpecError, match="topic_column: the column is bigint, not text"):
-        prepare(KafkaSink(kind="kafka", servers="a:1", topic_column="id"), SCHEMA)
+        prepare(KafkaSink(kind="kafka", servers="a:1", topic_column="id"), SCHEMA, "s: sinks[0]")
 
 
 def test_names_are_compared_as_spark_does():
@@ -323,4 +324,5 @@ def test_names_are_compared_as_spark_does():
             headers={"run": "_run_id"},
         ),
         SCHEMA,
+        "s: sinks[0]",
     )

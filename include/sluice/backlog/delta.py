@@ -1,4 +1,5 @@
-"""Reads a Delta table's log without Spark: its newest commit, and what the commits hold that a stream has not read yet."""
+"""Reads a Delta table's log without Spark: its newest commit, and what the commits hold that a
+stream has not read yet."""
 
 import json
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def find_commit_info(
             lines = (log / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return None  # cleaned away, and so is what came before it
-        info = next(
+        info: dict = next(
             (json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {}
         )
         text = info.get("userMetadata") or ""
@@ -51,7 +52,8 @@ def find_commit_info(
 
 @dataclass(frozen=True)
 class TablePosition:
-    """How far a stream has read: up to `version` (not included), or, while it reads the table's first state, part of that version."""
+    """How far a stream has read: up to `version` (not included), or, while it reads the table's
+    first state, part of that version."""
 
     version: int
     whole: bool = True
@@ -68,7 +70,8 @@ def read_position(checkpoint: Checkpoint, batch: int | None) -> TablePosition | 
 
 
 def start_file(checkpoint: Checkpoint) -> Path:
-    """Where the first version is noted of a stream that begins at the end of its table: Delta itself would look for that end anew in every run without rows."""
+    """Where the first version is noted of a stream that begins at the end of its table: Delta
+    itself would look for that end anew in every run without rows."""
     return checkpoint.beside("start.json")
 
 
@@ -88,7 +91,10 @@ class TableBacklog:
 
 
 def measure_table(path: str, position: TablePosition | None) -> TableBacklog | None:
-    """What waits in a table, from its log alone; commits that only rearrange files do not count. None where the log does not say, so that a run has to look."""
+    """What waits in a table, from its log alone; commits that only rearrange files do not count.
+
+    None where the log does not say, so that a run has to look.
+    """
     newest = table_version(path)
     if newest is None or position is None or not position.whole:
         return None

@@ -1,4 +1,5 @@
-"""Hadoop's globs, as Spark's file source reads them: `*`, `?`, `[a-z]`, `[^a]`, `{a,b}` and `\\` before a special character."""
+"""Hadoop's globs, as Spark's file source reads them: `*`, `?`, `[a-z]`, `[^a]`, `{a,b}` and `\\`
+before a special character."""
 
 import os
 import re
@@ -54,7 +55,8 @@ def compile_glob(pattern: str) -> re.Pattern:
 
 
 def expand_path(path: str) -> list[str]:
-    """The files and folders an absolute path names: itself where it has no glob, else every one that matches. Hidden names match like all others."""
+    """The files and folders an absolute path names: itself where it has no glob, else every one
+    that matches. Hidden names match like all others."""
     if not has_magic(path):
         return [path] if os.path.exists(path) else []
     return sorted(

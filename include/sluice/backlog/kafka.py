@@ -1,6 +1,7 @@
 """What waits in Kafka's topics: a checkpoint's offsets against the brokers' own, no JVM.
 
-"Waiting" counts offsets. Marks of transactions, aborted records and compaction take offsets too, so it may be more than there are rows, never less.
+"Waiting" counts offsets. Marks of transactions, aborted records and compaction take offsets too, so
+it may be more than there are rows, never less.
 """
 
 from dataclasses import dataclass, field
@@ -23,13 +24,16 @@ class TopicBacklog:
     lost: Offsets = field(default_factory=dict)
     """How many offsets the next run would have read, had the brokers kept them."""
     gone: dict[str, list[int]] = field(default_factory=dict)
-    """Partitions the checkpoint has read and the source has no more: deleted, or not asked for any more."""
+    """Partitions the checkpoint has read and the source has no more: deleted, or not asked for any
+    more."""
     recreated: dict[str, list[int]] = field(default_factory=dict)
-    """Partitions that end before the place up to which they were read: the topic was made anew, or lost its end."""
+    """Partitions that end before the place up to which they were read: the topic was made anew, or
+    lost its end."""
     new: dict[str, list[int]] = field(default_factory=dict)
     """Partitions the checkpoint does not know; they are read from their first record."""
     oldest: datetime | None = None
-    """Time of the first waiting record, UTC; None when nothing waits or no record was to be had in time."""
+    """Time of the first waiting record, UTC; None when nothing waits or no record was to be had in
+    time."""
     partitions: dict[str, list[int]] = field(default_factory=dict, compare=False)
     """All that the source reads and the brokers have."""
     unknown_start: bool = False
@@ -44,7 +48,8 @@ class TopicBacklog:
 
     @property
     def must_run(self) -> bool:
-        """False only when a run would find nothing new, and nothing that somebody should hear of."""
+        """False only when a run would find nothing new, and nothing that somebody should hear
+        of."""
         return bool(
             self.records
             or self.lost
@@ -76,7 +81,8 @@ def describe_losses(backlog: TopicBacklog) -> list[str]:
     )
     return notes + (
         [
-            f"partitions end before the place up to which they were read, so they were made anew: {', '.join(anew)}"
+            "partitions end before the place up to which they were read, so they were made anew: "
+            f"{', '.join(anew)}"
         ]
         if anew
         else []
@@ -86,7 +92,8 @@ def describe_losses(backlog: TopicBacklog) -> list[str]:
 def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     """Ask the brokers what waits; answers within about ten seconds.
 
-    Raises SourceError for a topic that is not there and was never read; TransientError when the brokers cannot be asked, so that a run decides.
+    Raises SourceError for a topic that is not there and was never read; TransientError when the
+    brokers cannot be asked, so that a run decides.
     """
     committed = committed_offsets(checkpoint)
     pattern = compile_pattern(source.subscribe_pattern) if source.subscribe_pattern else None
@@ -134,7 +141,8 @@ def _first_offsets(
 
 
 def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> dict[str, int]:
-    """How many offsets of ranges the brokers do not have any more, by `topic/partition`, where there are any. Raises TransientError when they cannot be asked."""
+    """How many offsets of ranges the brokers do not have any more, by `topic/partition`, where
+    there are any. Raises TransientError when they cannot be asked."""
     partitions: dict[str, list[int]] = {}
     for place in ranges:
         topic, _, partition = place.rpartition("/")
@@ -152,7 +160,10 @@ def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> 
 
 
 def _choose(source: KafkaSource, broker: Broker, committed: Offsets) -> dict[str, list[int]]:
-    """The partitions of the topics by name that are there. Raises SourceError for those that are not and never were."""
+    """The partitions of the topics by name that are there.
+
+    Raises SourceError for those that are not and never were.
+    """
     wanted = source.assign or dict.fromkeys(source.subscribe)
     found = broker.find_partitions(lambda topic: topic in wanted)
     missing = sorted(topic for topic in wanted if topic not in found and topic not in committed)

@@ -1,6 +1,8 @@
 """Offsets of topics without a broker: what a checkpoint notes, and what follows from what the
 brokers hold."""
 
+from typing import Any
+
 from ..checkpoint.log import Checkpoint
 from ..spec import KafkaStart
 from .kafka_broker import Offsets
@@ -11,7 +13,8 @@ waiting."""
 
 
 def committed_offsets(checkpoint: Checkpoint) -> Offsets | None:
-    """Topic -> partition -> the offset to be read next; before the first finished batch where the source began; None when nothing is noted."""
+    """Topic -> partition -> the offset to be read next; before the first finished batch where the
+    source began; None when nothing is noted."""
     if checkpoint.newest_commit is None:
         initial = checkpoint.initial_offset()
         return None if initial is None else _parse(initial)
@@ -19,12 +22,16 @@ def committed_offsets(checkpoint: Checkpoint) -> Offsets | None:
 
 
 def planned_offsets(checkpoint: Checkpoint, batch: int) -> dict[str, dict[int, tuple[int, int]]]:
-    """Topic -> partition -> first offset and the one after the last, of a planned batch. Offsets that the brokers lost are in it: they were planned."""
+    """Topic -> partition -> first offset and the one after the last, of a planned batch.
+
+    Offsets that the brokers lost are in it: they were planned.
+    """
     before = _parse(
         checkpoint.source_offset(batch - 1) if batch else checkpoint.initial_offset() or {}
     )
     until = _parse(checkpoint.source_offset(batch))
-    # A partition that ends before its beginning was made anew; Spark reads nothing of it. One that is new is read from its first record.
+    # A partition that ends before its beginning was made anew; Spark reads nothing of it. One that
+    # is new is read from its first record.
     return {
         topic: {
             p: (min(before.get(topic, {}).get(p, 0), end), end) for p, end in partitions.items()
@@ -41,7 +48,8 @@ def _parse(position: dict) -> Offsets:
 
 
 def reach(committed_end: Offsets, end: Offsets, committed: Offsets) -> Offsets:
-    """Ends, but where a partition was read beyond the end of what is committed in it (by a run that reads all), no less than that."""
+    """Ends, but where a partition was read beyond the end of what is committed in it (by a run that
+    reads all), no less than that."""
     return {
         t: {
             p: max(offset, min(committed.get(t, {}).get(p, 0), end.get(t, {}).get(p, 0)))
@@ -54,7 +62,9 @@ def reach(committed_end: Offsets, end: Offsets, committed: Offsets) -> Offsets:
 def find_start(
     start: str | KafkaStart, first: Offsets, end: Offsets, at: Offsets
 ) -> tuple[Offsets, bool]:
-    """Where the first run would begin, and whether it has to run for that place to stay where it is. `at`: the first offsets at `start.timestamp`."""
+    """Where the first run would begin, and whether it has to run for that place to stay where it
+    is. `at`: the first offsets at `start.timestamp`."""
+    named: dict[str, dict[int, int | str]]
     if isinstance(start, str):
         named = {t: dict.fromkeys(partitions, start) for t, partitions in end.items()}
     elif start.offsets is not None:
@@ -62,7 +72,9 @@ def find_start(
             t: {p: start.offsets.get(t, {}).get(p, "earliest") for p in partitions}
             for t, partitions in end.items()
         }
-    else:  # a partition without such a record is read from its end as of the first run: where that is must be noted before older records come
+    else:
+        # A partition without such a record is read from its end as of the first run: where that is
+        # must be noted before older records come.
         named = {
             t: {p: offset if offset >= 0 else "latest" for p, offset in partitions.items()}
             for t, partitions in at.items()
@@ -79,8 +91,9 @@ def find_start(
 
 def compare_offsets(
     start: Offsets, first: Offsets, end: Offsets, first_run: bool = False
-) -> dict[str, dict]:
-    """Waiting, lost, gone, recreated and new of TopicBacklog, from where reading goes on, the first offset there is, and the one after the last."""
+) -> dict[str, Any]:
+    """Waiting, lost, gone, recreated and new of TopicBacklog, from where reading goes on, the first
+    offset there is, and the one after the last."""
     found: dict[str, dict] = {"waiting": {}, "lost": {}, "gone": {}, "recreated": {}, "new": {}}
     for topic, partitions in end.items():
         for partition, last in partitions.items():

@@ -9,7 +9,6 @@ from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
 from ..spec import Pipeline, Step, never_ends, trigger_kind
 from ..storage import Paths, delta_log, open_path
-from .audit import note_audit
 from .notified import Arrivals
 from .probe import StepBacklog, Waiting
 from .probes import count_files, probe_of
@@ -113,7 +112,8 @@ def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog
         if found.audited is None or found.amount or found.open_batch:
             continue
         try:
-            note_audit(step.source, Checkpoint.below(paths.checkpoint(step.name)), found.audited)
+            checkpoint = Checkpoint.below(paths.checkpoint(step.name))
+            probe_of(step.source).note_listing(checkpoint, found.audited)
         except Exception:  # noqa: BLE001 (a disk's or a store's; the probe has its answer all the same)
             _log.warning(
                 "the listing of %s was not noted, so the next probe lists again",

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Generic, TypeVar
 
 from ..checkpoint.log import Checkpoint
 from ..errors import SpecError
-from ..spec import Step, Window
+from ..spec import SourceKind, Step, Window
 from .files import LandedFile
+from .notified import Arrivals
+
+Kind = TypeVar("Kind", bound=SourceKind)
 
 _RECORD_BYTES = 1000
 """What a Kafka record is taken to weigh, when a run chooses between the settings of a short run and
@@ -89,26 +93,39 @@ class Range:
         return sum(f.size for f in self.files) if self.since is None else None
 
 
-class Probe:
+class Probe(Generic[Kind]):
     """Asks a kind of source what waits in it, without a JVM. Where nobody can tell, a run looks."""
+
+    def __init__(self, source: Kind) -> None:
+        self.source = source
 
     def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
         """What waits. Args: place: of a table that is the source.
 
         Raises SourceError when the source is absent; anything else that it raises means "run".
         """
-        return Waiting(StepBacklog(step.name), f"a {step.source.kind} source always has rows")
+        return Waiting(StepBacklog(step.name), f"a {self.source.kind} source always has rows")
+
+    def take(self, checkpoint: Checkpoint, hold: int) -> Arrivals | None:
+        """Take what a queue names to a run that begins; None where no queue does.
+
+        Args: hold: seconds for which nobody else gets it. Raises SourceError.
+        """
+        return None
+
+    def note_listing(self, checkpoint: Checkpoint, began: datetime) -> None:
+        """Note a listing that found nothing, where the next one then may wait."""
 
     def select(self, step: Step, window: Window) -> Range:
         """What a backfill of a window reads: by default every record that is not too old for it.
 
         Raises SpecError for a source that cannot be read again, and for a step without a time.
         """
-        if step.source.why_trial:
+        if self.source.why_trial:
             raise SpecError(
                 "this source cannot be read again",
                 where=f"{step.name}: source",
-                value=step.source.kind,
+                value=self.source.kind,
                 do="Backfill a step that reads files, a topic or a table",
             )
         if step.event_time is None:

@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 
 from ..checkpoint.log import Checkpoint
 from ..spec import FileSource, KafkaSource, SourceKind, Step, TableSource, Window
+from .audit import note_audit
 from .delta import measure_table, read_position
 from .files import LandedFile, files_in_window
 from .globs import any_folder, any_name
 from .kafka import describe_losses, measure_topics
-from .notified import ask_queue
+from .notified import Arrivals, ask_queue, take_arrivals
 from .probe import Probe, Range, StepBacklog, Waiting
 from .waiting import waiting_files
 
@@ -36,29 +37,38 @@ def range_of(files: list[LandedFile]) -> Range:
     return Range(files, any_folder(folders), any_name(sorted({f.name for f in files})))
 
 
-class FileProbe(Probe):
+class FileProbe(Probe[FileSource]):
     """Lists a folder, or asks the queue that names its new files."""
 
     def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
         """Files that no batch has read."""
-        notified = step.source.queue is not None
-        answer = ask_queue(step.source, checkpoint) if notified else None
+        notified = self.source.queue is not None
+        answer = ask_queue(self.source, checkpoint) if notified else None
         if answer is not None:
             return Waiting(count_files(step, answer.planned, answer.warnings), answer.doubt)
         began = datetime.now(UTC) if notified else None
-        return Waiting(count_files(step, *waiting_files(step.source, checkpoint), began))
+        return Waiting(count_files(step, *waiting_files(self.source, checkpoint), began))
+
+    def take(self, checkpoint: Checkpoint, hold: int) -> Arrivals | None:
+        """The new files that the queue's messages name."""
+        notified = self.source.queue is not None
+        return take_arrivals(self.source, checkpoint, hold) if notified else None
+
+    def note_listing(self, checkpoint: Checkpoint, began: datetime) -> None:
+        """The queue alone is asked until the next audit."""
+        note_audit(self.source, checkpoint, began)
 
     def select(self, step: Step, window: Window) -> Range:
         """The files of the window. Raises SourceError when the folder is absent."""
-        return range_of(files_in_window(step.source, window))
+        return range_of(files_in_window(self.source, window))
 
 
-class TopicProbe(Probe):
+class TopicProbe(Probe[KafkaSource]):
     """Asks Kafka's brokers."""
 
     def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
         """Offsets between the checkpoint's and the brokers' last."""
-        found = measure_topics(step.source, checkpoint)
+        found = measure_topics(self.source, checkpoint)
         waiting = StepBacklog(
             step.name,
             records=found.records,
@@ -69,13 +79,13 @@ class TopicProbe(Probe):
         return Waiting(waiting, doubt)
 
 
-class TableProbe(Probe):
+class TableProbe(Probe[TableSource]):
     """Reads a Delta table's log."""
 
     def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
         """Commits since the one that was read last."""
         nothing = StepBacklog(step.name)
-        if step.source.name is not None:
+        if self.source.name is not None:
             return Waiting(nothing, "only Spark's catalog knows where the table lies")
         found = measure_table(place, read_position(checkpoint, checkpoint.newest_commit))
         if found is None:
@@ -85,13 +95,13 @@ class TableProbe(Probe):
         )
 
 
-PROBES: dict[type[SourceKind], Probe] = {
-    FileSource: FileProbe(),
-    KafkaSource: TopicProbe(),
-    TableSource: TableProbe(),
+PROBES: dict[type[SourceKind], type[Probe]] = {
+    FileSource: FileProbe,
+    KafkaSource: TopicProbe,
+    TableSource: TableProbe,
 }
 
 
 def probe_of(source: SourceKind) -> Probe:
     """What asks a source."""
-    return PROBES.get(type(source), Probe())
+    return PROBES.get(type(source), Probe)(source)

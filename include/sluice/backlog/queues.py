@@ -8,7 +8,8 @@ from datetime import timedelta
 from ..checkpoint import Checkpoint
 from ..spec import Pipeline
 from ..storage import Paths
-from .notified import Arrivals, settle, take_arrivals
+from .notified import Arrivals, settle
+from .probes import probe_of
 
 _log = logging.getLogger(__name__)
 _LONGEST_HOLD = 43_200
@@ -34,9 +35,9 @@ class Queues:
         """Take the messages of every step that has a queue. Raises SourceError."""
         hold = math.ceil((pipeline.budget + _AFTER_BUDGET).total_seconds())
         for step in pipeline.steps:
-            if step.source.queue is not None:
-                checkpoint = Checkpoint.below(paths.checkpoint(step.name))
-                taken = take_arrivals(step.source, checkpoint, min(_LONGEST_HOLD, hold))
+            checkpoint = Checkpoint.below(paths.checkpoint(step.name))
+            taken = probe_of(step.source).take(checkpoint, min(_LONGEST_HOLD, hold))
+            if taken is not None:
                 self.arrivals[step.name] = taken
 
     def __enter__(self) -> "Queues":

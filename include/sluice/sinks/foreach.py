@@ -1,13 +1,16 @@
-"""Batches handed to the user's Python: a class that gets row by row on the executors, or a function that gets the batch on the driver.
+"""Batches handed to the user's Python: a class that gets row by row on the executors, or a function
+that gets the batch on the driver.
 
-Both are called at least once a batch: after a crash, or after they raised, the batch comes again, with the same rows under the same number and token. User
-code makes that exactly once by keeping the token (or partition and batch) together with what it writes, and passing over what it has.
+Both are called at least once a batch: after a crash, or after they raised, the batch comes again,
+with the same rows under the same number and token. User code makes that exactly once by keeping the
+token (or partition and batch) together with what it writes, and passing over what it has.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row
@@ -30,7 +33,8 @@ def _load(folder: Path, reference: str, where: str, noun: str, modified: int) ->
 
 
 def _load_once(folder: Path, reference: str, kind: str, noun: str) -> Callable:
-    """The user's class or function; its module is executed once, so that what it keeps (a connection) lives from batch to batch."""
+    """The user's class or function; its module is executed once, so that what it keeps (a
+    connection) lives from batch to batch."""
     path = folder / reference.partition(":")[0]
     return _load(
         folder,
@@ -42,7 +46,10 @@ def _load_once(folder: Path, reference: str, kind: str, noun: str) -> Callable:
 
 
 def load_writer(sink: ForeachSink, folder: Path) -> type:
-    """The class of a `foreach` sink. Raises SpecError when there is none, it has no `process`, or it cannot travel to the executors."""
+    """The class of a `foreach` sink.
+
+    Raises SpecError when there is none, it has no `process`, or it cannot travel to the executors.
+    """
     where = f"foreach {sink.writer}"
     writer = _load_once(folder, sink.writer, "foreach", "Class")
     if not isinstance(writer, type) or not callable(getattr(writer, "process", None)):
@@ -74,7 +81,7 @@ def load_batch_function(sink: ForeachBatchSink, folder: Path) -> Callable[[DataF
     return function
 
 
-class ForeachWriter(Writer):
+class ForeachWriter(Writer[ForeachSink]):
     """Hands rows to the user's class."""
 
     def prepare(self, coming: Preparation) -> None:
@@ -103,7 +110,7 @@ class ForeachWriter(Writer):
             raise TransientError(raised[1], where=where, do=_AGAIN) from None
 
 
-class ForeachBatchWriter(Writer):
+class ForeachBatchWriter(Writer[ForeachBatchSink]):
     """Hands batches to the user's function."""
 
     def prepare(self, coming: Preparation) -> None:
@@ -132,8 +139,11 @@ class ForeachBatchWriter(Writer):
         return rows.count()
 
 
-def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]:
-    """What an executor does with a partition. Everything it needs is in here: nested functions travel by value, modules do not."""
+def _play(writer: type, batch: int) -> Callable[[int, Iterable[Row]], Iterable[int]]:
+    """What an executor does with a partition.
+
+    Everything it needs is in here: nested functions travel by value, modules do not.
+    """
 
     def call(method: str, function: Callable, *arguments: object) -> object:
         try:
@@ -144,13 +154,14 @@ def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]
                 f"sluice: {writer.__name__}.{method} raised {type(error).__name__}: {text}"
             ) from error
 
-    def play(partition: int, rows: Iterator[Row]) -> list[int]:
-        instance = call("__init__", writer)
+    def play(partition: int, rows: Iterable[Row]) -> Iterable[int]:
+        instance: Any = call("__init__", writer)
         wanted = (
             not hasattr(instance, "open")
             or call("open", instance.open, partition, batch) is not False
         )
-        count, raised = 0, None
+        count = 0
+        raised: BaseException | None = None
         try:
             for row in rows:
                 count += 1

@@ -1,6 +1,7 @@
 """Sinks to look at rows while a pipeline is tried out: the console, and a view in memory."""
 
 from functools import partial, reduce
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from ..spark.columns import col
 from ..spark.failure import SPARK_FAILED, explain_delivery
+from ..spec import ConsoleSink, MemorySink
 from .delivery import Delivery
 from .writer import Writer
 
@@ -29,7 +31,7 @@ def mask(name: str, hidden: frozenset[str]) -> Column:
     )
 
 
-class ConsoleWriter(Writer):
+class ConsoleWriter(Writer[ConsoleSink]):
     """Prints."""
 
     def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
@@ -41,7 +43,7 @@ class ConsoleWriter(Writer):
         try:
             count = rows.count()
             shown = rows.select(*[mask(name, delivery.hidden) for name in delivery.columns])
-            text = shown._show_string(self.sink.rows, True) if count else ""
+            text = _show(shown, self.sink.rows) if count else ""
         except SPARK_FAILED as error:
             raise explain_delivery(error, "console") from error
         end = "" if text else "\n"
@@ -56,7 +58,7 @@ class ConsoleWriter(Writer):
         return shown.writeStream.format("console").option("numRows", self.sink.rows)
 
 
-class MemoryWriter(Writer):
+class MemoryWriter(Writer[MemorySink]):
     """Remembers rows in a temporary view of the process's own session."""
 
     def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
@@ -87,3 +89,8 @@ def _union(batches: dict[tuple[str, int], DataFrame]) -> DataFrame:
     """All rows, in order of their batches; a column that came later is NULL in those before."""
     ordered = [batches[place] for place in sorted(batches)]
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), ordered)
+
+
+def _show(frame: Any, rows: int) -> str:
+    """What `DataFrame.show` prints; pyspark has no public name for its text."""
+    return frame._show_string(rows, True)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
@@ -11,6 +12,8 @@ from pyspark.sql.types import StructType
 from ..errors import SpecError
 from ..spec import SinkKind
 from .delivery import Delivery
+
+Kind = TypeVar("Kind", bound=SinkKind)
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,10 @@ class Preparation:
         return StructType([self.schema[name] for name in self.columns])
 
 
-class Writer(ABC):
+class Writer(ABC, Generic[Kind]):
     """Writes to one sink."""
 
-    def __init__(self, sink: SinkKind) -> None:
+    def __init__(self, sink: Kind) -> None:
         self.sink = sink
 
     def prepare(self, coming: Preparation) -> None:  # noqa: B027 (most have nothing to prepare)

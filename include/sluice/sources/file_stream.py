@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import SpecError
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
+from ..spark.jvm import java_uri, jvm_of
 from ..spec import FileSource
 from .parse.embedded import read_embedded
 from .parse.headers import NOT_UNPACKED
@@ -53,7 +54,7 @@ def open_stream(
     Args: layouts: the columns of the waiting files. without: files no reader can read. Raises
     SpecError for an encoding Java does not know.
     """
-    if not spark._jvm.java.nio.charset.Charset.isSupported(source.encoding):
+    if not jvm_of(spark).java.nio.charset.Charset.isSupported(source.encoding):
         raise SpecError(
             "no such encoding",
             where="source.encoding",
@@ -96,11 +97,13 @@ def _is_visible() -> Column:
 
 
 def _among(spark: SparkSession, paths: Iterable[str]) -> Column:
-    """True for rows of some files; Spark does not open a file for which a filter on this says no."""
+    """True for rows of some files; Spark does not open a file for which a filter on this says
+    no."""
     return F.col(SOURCE).isin(*[uri for path in paths for uri in _spark_uris(spark, path)])
 
 
 def _spark_uris(spark: SparkSession, path: str) -> list[str]:
-    """A path as `_metadata.file_path` may write it: Java's escaping; a local file as `file:/x` or `file:///x`, depending on who listed it."""
-    uri = spark._jvm.org.apache.hadoop.fs.Path(path).toUri().toString()
+    """A path as `_metadata.file_path` may write it: Java's escaping; a local file as `file:/x` or
+    `file:///x`, depending on who listed it."""
+    uri = java_uri(spark, path)
     return [uri] if "://" in uri else ["file:" + uri, "file://" + uri]

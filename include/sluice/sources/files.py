@@ -1,4 +1,5 @@
-"""Files of a folder as a source: listed by us, read by Spark, each by its own columns; a file that nobody can read is one quarantined record."""
+"""Files of a folder as a source: listed by us, read by Spark, each by its own columns; a file that
+nobody can read is one quarantined record."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +20,11 @@ from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
 
 KEPT_BYTES = 64 * 10**6
-"""Size of a batch's files up to which its parsed rows are kept in memory between the passes (survey, quarantine, MERGE, conflicts)."""
+"""Size of a batch's files up to which its parsed rows are kept in memory between the passes
+(survey, quarantine, MERGE, conflicts)."""
 
 
-class FileIntake(Intake):
+class FileIntake(Intake[FileSource]):
     """Files that wait in a folder. `path`, `pattern`: narrower than the source's, for a backfill;
     with `named`, `path` is where the log of the files' names is written."""
 
@@ -40,7 +42,7 @@ class FileIntake(Intake):
         self._expect(files)
 
     @classmethod
-    def of(cls, opening: Opening) -> Self:
+    def of(cls, opening: Opening[FileSource]) -> Self:
         """The files of a backfill's range, those that a queue named, or those that a listing
         finds."""
         source, chosen, arrivals = opening.source, opening.chosen, opening.arrivals
@@ -61,16 +63,23 @@ class FileIntake(Intake):
         return sum(self.sizes.values())
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """Every record of every file. Raises SpecError for an encoding Java does not know, SourceError where files contradict the schema."""
+        """Every record of every file.
+
+        Raises SpecError for an encoding Java does not know, SourceError where files contradict the
+        schema.
+        """
         layouts = find_layouts(self.files, self.source)
         self.warnings = _drift_warnings(layouts, self.source)
-        if self.named:
+        if self.named and self.path:
             write_names(spark, self.path, self.files)
         place = Place(self.path or source_root(self.source), self.pattern or self.source.pattern)
         return open_stream(spark, self.source, layouts, self.unreadable, place)
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
-        """The files of a planned batch. Raises UnplannedFiles for one whose columns were not known when the stream was built."""
+        """The files of a planned batch.
+
+        Raises UnplannedFiles for one whose columns were not known when the stream was built.
+        """
         paths = [f.path for f in checkpoint.batch_files(batch)]
         unplanned = [path for path in paths if path not in self.sizes and not _is_hidden(path)]
         if unplanned and has_layouts(self.source):
@@ -88,13 +97,14 @@ class FileIntake(Intake):
 
     @property
     def _scan(self) -> Literal["exact", "at least", "unknown"]:
-        """A line of text may be blank, a header or a comment; a whole file may hold many records."""
+        """A line of text may be blank, a header or a comment; a whole file may hold many."""
         if self.source.format in EMBEDDED:
             return "exact"
         return "unknown" if reads_whole_files(self.source) else "at least"
 
     def _unreadable_among(self, paths: list[str]) -> dict[str, str]:
-        """Files that cannot be read, and why: those a reader failed on, those it finds no rows in, and those deleted since they were listed."""
+        """Files that cannot be read, and why: those a reader failed on, those it finds no rows in,
+        and those deleted since they were listed."""
         found = {path: why for path, why in self.unreadable.items() if path in paths}
         if self.source.format not in EMBEDDED:
             found |= {
@@ -102,7 +112,8 @@ class FileIntake(Intake):
                 for path in paths
                 if path not in found and not _is_hidden(path) and (why := why_unpackable(path))
             }
-        # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
+        # A hidden name is gone as soon as its writer gives it the real one; it was no record
+        # anyway.
         named = [path for path in paths if path not in found and not _is_hidden(path)]
         with ThreadPoolExecutor(16) as pool:
             there = list(
@@ -140,7 +151,8 @@ def _is_hidden(path: str) -> bool:
 
 
 def _drift_warnings(layouts: dict[Layout, list[str]], source: FileSource) -> list[str]:
-    """What changed in the headers: columns that are absent read as NULL, unknown ones are rescued."""
+    """What changed in the headers: columns that are absent read as NULL, unknown ones are
+    rescued."""
     warnings = []
     for layout, paths in layouts.items():
         for names, verdict in (
@@ -152,6 +164,7 @@ def _drift_warnings(layouts: dict[Layout, list[str]], source: FileSource) -> lis
                     f" and {len(names) - 20} more" if len(names) > 20 else ""
                 )
                 warnings.append(
-                    f"columns that {len(paths)} file(s) {verdict}: {shown} (first: {paths[0].rsplit('/', 1)[-1]})"
+                    f"columns that {len(paths)} file(s) {verdict}: {shown} (first: "
+                    f"{paths[0].rsplit('/', 1)[-1]})"
                 )
     return warnings

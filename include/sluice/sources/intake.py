@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Self
+from typing import Generic, Literal, Self, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,10 +12,13 @@ from ..checkpoint import Checkpoint
 from ..report import BatchReport
 from ..spec import SourceKind
 
+Kind = TypeVar("Kind", bound=SourceKind)
+
 
 @dataclass(frozen=True)
 class BatchInput:
-    """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets or commits, from and until (not included), by place."""
+    """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets
+    or commits, from and until (not included), by place."""
 
     amount: int = 0
     files: int = 0
@@ -31,14 +34,15 @@ class BatchInput:
     small: bool = False
     """True where the parsed rows fit into memory."""
     fetched: bool = False
-    """True where a second pass would ask a server for the records again, which may then have fewer: what is counted and what is written is read once."""
+    """True where a second pass would ask a server for the records again, which may then have fewer:
+    what is counted and what is written is read once."""
 
 
 @dataclass(frozen=True)
-class Opening:
+class Opening(Generic[Kind]):
     """What an intake is made from."""
 
-    source: SourceKind
+    source: Kind
     place: str
     """Of a table: its path, or its name in the catalog; empty for others."""
     folder: Path
@@ -55,16 +59,16 @@ class Opening:
     """Folder by which files that a queue named are told to Spark."""
 
 
-class Intake(ABC):
+class Intake(ABC, Generic[Kind]):
     """What a run takes from a source. `warnings`: what a person should know, filled in by
     `open`."""
 
-    def __init__(self, source: SourceKind) -> None:
+    def __init__(self, source: Kind) -> None:
         self.source = source
         self.warnings: list[str] = []
 
     @classmethod
-    def of(cls, opening: Opening) -> Self:
+    def of(cls, opening: Opening[Kind]) -> Self:
         """The intake of a run. Raises SourceError when the source is absent."""
         return cls(opening.source)
 
@@ -80,7 +84,8 @@ class Intake(ABC):
 
     @property
     def is_empty(self) -> bool:
-        """True where Spark could not even begin, because what the step begins with is not there yet."""
+        """True where Spark could not even begin, because what the step begins with is not there
+        yet."""
         return False
 
     @abstractmethod
@@ -96,5 +101,6 @@ class Intake(ABC):
         return []
 
     def absorb(self, error: Exception) -> None:
-        """Make the next try go on without what made this one fail; raises the error where that cannot be."""
+        """Make the next try go on without what made this one fail; raises the error where that
+        cannot be."""
         raise error

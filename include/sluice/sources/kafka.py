@@ -1,4 +1,5 @@
-"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would be."""
+"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would
+be."""
 
 import json
 from datetime import datetime
@@ -6,7 +7,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Self
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..backlog import (
@@ -28,12 +29,14 @@ from .parse.text_records import decode, parse_text
 
 _PATIENCE = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
 _FETCH_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "30000"}
-"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for records once. Spark's and Kafka's own bounds are three minutes."""
+"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for
+records once. Spark's and Kafka's own bounds are three minutes."""
 _TOMBSTONE = "the record has no value (a tombstone)"
 
 
-class KafkaIntake(Intake):
-    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill begins."""
+class KafkaIntake(Intake[KafkaSource]):
+    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill
+    begins."""
 
     def __init__(
         self,
@@ -44,15 +47,16 @@ class KafkaIntake(Intake):
     ) -> None:
         super().__init__(source)
         self.folder, self.since = folder, since
-        self.backlog = (
-            measure_topics(source, checkpoint) if checkpoint is not None else TopicBacklog()
-        )
+        self.backlog = TopicBacklog()
+        if checkpoint is None:
+            return
+        self.backlog = measure_topics(source, checkpoint)
         self.warnings = describe_losses(self.backlog)
         if self.backlog.recreated or (self.warnings and source.fail_on_data_loss):
             self._refuse(checkpoint)
 
     @classmethod
-    def of(cls, opening: Opening) -> Self:
+    def of(cls, opening: Opening[KafkaSource]) -> Self:
         """From where the checkpoint stands, or from where a backfill begins."""
         since = opening.chosen.since if opening.chosen is not None else None
         return cls(opening.source, opening.folder, opening.checkpoint, since)
@@ -63,9 +67,16 @@ class KafkaIntake(Intake):
         return sum(map(len, self.backlog.partitions.values()))
 
     def _refuse(self, checkpoint: Checkpoint) -> None:
-        """Raise for records that no run can read any more, and for a topic whose offsets mean other records now."""
-        anew = f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table keep rows that are read again from being doubled"
-        go_on = "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; the report then says what is missing"
+        """Raise for records that no run can read any more, and for a topic whose offsets mean other
+        records now."""
+        anew = (
+            f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table "
+            "keep rows that are read again from being doubled"
+        )
+        go_on = (
+            "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; "
+            "the report then says what is missing"
+        )
         raise SourceError(
             f"the topics do not hold what this checkpoint expects: {'; '.join(self.warnings)}",
             where=f"brokers {resolve_cluster(self.source)[0]}",
@@ -81,7 +92,7 @@ class KafkaIntake(Intake):
         """Every record of the topics."""
         source = self.source
         frame = spark.readStream.format("kafka").options(**self._options()).load()
-        fields = [
+        fields: list[str | Column] = [
             "topic",
             "partition",
             "offset",
@@ -89,7 +100,8 @@ class KafkaIntake(Intake):
             F.col("timestampType").alias("timestamp_type"),
             "key",
         ]
-        fields += (["headers"] if source.headers else []) + (["value"] if source.keep_value else [])
+        fields += ["headers"] if source.headers else []
+        fields += ["value"] if source.keep_value else []
         records = frame.select(
             F.col("value").alias("_value"),
             F.col("value").cast("string").alias(RAW),
@@ -160,7 +172,10 @@ class KafkaIntake(Intake):
         }
 
     def _patience(self) -> dict[str, str]:
-        """Our bounds where the user's options have none. The two of the client go together: Kafka refuses the first where it is less than the second."""
+        """Our bounds where the user's options have none.
+
+        The two of the client go together: Kafka refuses the first where it is less than the second.
+        """
         named = {name.lower() for name in self.source.options}
         return _FETCH_PATIENCE | ({} if named & set(_PATIENCE) else _PATIENCE)
 
@@ -173,19 +188,13 @@ class KafkaIntake(Intake):
                 "startingTimestamp": str(int(start.timestamp.timestamp() * 1000)),
                 "startingOffsetsByTimestampStrategy": "latest",
             }
-        named = {"earliest": -2, "latest": -1}  # Spark wants every partition named
+        given = start.offsets or {}
+        # Spark wants every partition named.
         chosen = {
-            t: {str(p): start.offsets.get(t, {}).get(p, "earliest") for p in parts}
-            for t, parts in self.backlog.partitions.items()
+            topic: {str(p): _as_number(given.get(topic, {}).get(p, "earliest")) for p in parts}
+            for topic, parts in self.backlog.partitions.items()
         }
-        return {
-            "startingOffsets": json.dumps(
-                {
-                    topic: {p: named.get(o, o) for p, o in parts.items()}
-                    for topic, parts in chosen.items()
-                }
-            )
-        }
+        return {"startingOffsets": json.dumps(chosen)}
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """The offsets of a planned batch."""
@@ -199,8 +208,10 @@ class KafkaIntake(Intake):
         return BatchInput(amount=amount, ranges=ranges, fetched=True, scan="exact")
 
     def review(self, batches: list[BatchReport]) -> list[str]:
-        """Records that may have expired between planning and reading, where a run goes on without them; Spark does not say, so the brokers are asked."""
-        ranges = reduce(merge_ranges, (batch.ranges for batch in batches), {})
+        """Records that may have expired between planning and reading, where a run goes on without
+        them; Spark does not say, so the brokers are asked."""
+        nothing: dict[str, tuple[int, int]] = {}
+        ranges = reduce(merge_ranges, (batch.ranges for batch in batches), nothing)
         if self.source.fail_on_data_loss or not ranges:
             return []
         try:
@@ -222,3 +233,8 @@ class KafkaIntake(Intake):
             if lost
             else []
         )
+
+
+def _as_number(offset: int | str) -> int:
+    """An offset as Spark takes it."""
+    return offset if isinstance(offset, int) else {"earliest": -2, "latest": -1}[offset]

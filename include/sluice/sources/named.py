@@ -11,6 +11,7 @@ import json
 from pyspark.sql import SparkSession
 
 from ..backlog import LandedFile
+from ..spark.jvm import java_uri
 from ..storage import open_path, replace_file
 
 _BLOCK = 32 * 2**20
@@ -31,7 +32,7 @@ def _sink_entry(spark: SparkSession, landed: LandedFile) -> dict:
     The address is written by Java: the checkpoint knows a file by its very characters, and a
     listing writes them this way.
     """
-    address = spark._jvm.org.apache.hadoop.fs.Path(landed.path).toUri().toString()
+    address = java_uri(spark, landed.path)
     return {
         "path": address,
         "size": landed.size,

@@ -24,8 +24,9 @@ _CHANGES = {
 }
 
 
-class TableIntake(Intake):
-    """The commits of a table. `place`: its path, or its name in the catalog. `from_start`: read all of it, for a backfill."""
+class TableIntake(Intake[TableSource]):
+    """The commits of a table. `place`: its path, or its name in the catalog. `from_start`: read all
+    of it, for a backfill."""
 
     def __init__(
         self,
@@ -53,13 +54,16 @@ class TableIntake(Intake):
         )
 
     @classmethod
-    def of(cls, opening: Opening) -> Self:
+    def of(cls, opening: Opening[TableSource]) -> Self:
         """From where the checkpoint stands; a backfill reads the whole table."""
         from_start = opening.chosen is not None
         return cls(opening.source, opening.place, opening.checkpoint, from_start=from_start)
 
     def _note_start(self, checkpoint: Checkpoint) -> int | None:
-        """The version after the newest of the first run. Raises SpecError for a table whose versions only Spark knows."""
+        """The version after the newest of the first run.
+
+        Raises SpecError for a table whose versions only Spark knows.
+        """
         start = read_start(checkpoint)
         if start is None and self.source.name is not None:
             raise SpecError(
@@ -84,7 +88,10 @@ class TableIntake(Intake):
         return max(0, (self.newest or 0) + 1 - (self.position.version if self.position else 0))
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """The table's own columns; those of the change feed without their underscore. Raises SourceError for a table that is not there."""
+        """The table's own columns; those of the change feed without their underscore.
+
+        Raises SourceError for a table that is not there.
+        """
         reader = spark.readStream.format("delta").options(**self._options())
         try:
             frame = reader.table(self.place) if self.source.name else reader.load(self.place)
@@ -128,7 +135,7 @@ class TableIntake(Intake):
         )
         if version is not None:
             ours["startingVersion"] = str(version)
-        elif start is not None:
+        elif start is not None and start.timestamp is not None:
             ours["startingTimestamp"] = start.timestamp.isoformat()
         flags = {
             "readChangeFeed": source.change_feed,
@@ -155,7 +162,8 @@ class TableIntake(Intake):
         }
 
     def absorb(self, error: Exception) -> None:
-        """Go on with the columns that Delta has noted; again and again where they change more than once, but not for ever."""
+        """Go on with the columns that Delta has noted; again and again where they change more than
+        once, but not for ever."""
         if not isinstance(error, ChangedTable) or self.changes >= _MOST_CHANGES:
             raise error
         self.changes += 1

@@ -1,14 +1,16 @@
-"""Rows that Spark makes itself, and lines of a socket: for trials, because neither can be read again."""
+"""Rows that Spark makes itself, and lines of a socket: for trials, because neither can be read
+again."""
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..checkpoint import Checkpoint
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE
+from ..spec import TrialSource
 from .intake import BatchInput, Intake
 
 
-class TrialIntake(Intake):
+class TrialIntake(Intake[TrialSource]):
     """A source that never ends and begins anew with each run."""
 
     @property

@@ -1,7 +1,10 @@
 """The JVM behind this Python process."""
 
+from typing import Any
+
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 JVM_GONE = (Py4JNetworkError, ConnectionError)
 """What a call raises when the JVM behind it has ended."""
@@ -16,3 +19,13 @@ def end_jvm(timeout: float) -> None:
     gateway.proc.stdin.close()  # the JVM ends when its standard input does
     gateway.proc.wait(timeout)
     SparkContext._gateway = SparkContext._jvm = None
+
+
+def jvm_of(session: SparkSession) -> Any:
+    """The classes of a session's JVM, by their names."""
+    return session._jvm
+
+
+def java_uri(session: SparkSession, path: str) -> str:
+    """A path as Java writes its address: what Spark logs of a file, to the letter."""
+    return jvm_of(session).org.apache.hadoop.fs.Path(path).toUri().toString()

@@ -29,7 +29,7 @@ from .step import Step
 from .table_source import TableSource, TableStart
 from .trial import check_trial
 from .trial_sink import ConsoleSink, MemorySink
-from .trial_source import RateSource, SocketSource
+from .trial_source import RateSource, SocketSource, TrialSource
 from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, never_ends, trigger_kind
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "Step",
     "TableSource",
     "TableStart",
+    "TrialSource",
     "Trigger",
     "Window",
     "check_trial",

@@ -1,12 +1,14 @@
 """What Spark's continuous trigger can do, which is little: records of a topic, one by one, to
 another."""
 
+from collections.abc import Mapping
+
 from .sink_kind import SinkKind
 from .source_kind import SourceKind
 
 
 def why_not_continuous(
-    source: SourceKind, sinks: list[SinkKind], asked: dict[str, object]
+    source: SourceKind, sinks: list[SinkKind], asked: Mapping[str, object]
 ) -> str | None:
     """Why a step cannot run under the trigger `continuous`; None when it can.
 

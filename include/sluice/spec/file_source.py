@@ -70,6 +70,17 @@ class FileSource(Records):
         return self
 
     @property
+    def spans_lines(self) -> bool:
+        """As `multi_line` says."""
+        return self.multi_line
+
+    @property
+    def notified(self) -> Notifications:
+        """The notifications of a source that has some."""
+        assert self.notifications is not None
+        return self.notifications
+
+    @property
     def places(self) -> tuple[str, ...]:
         """The folder."""
         return (self.path,)

@@ -85,8 +85,6 @@ class KafkaSource(Records, KafkaCluster):
     tombstones: Literal["quarantine", "keep"] = "quarantine"
     """Records without a value: refused as malformed, or rows in which every column is NULL (a
     transform tells them apart by `_raw IS NULL`)."""
-    multi_line: ClassVar[bool] = False
-    header: ClassVar[bool] = False
     bounds: ClassVar[tuple[str, ...]] = ("max_offsets_per_batch",)
 
     @field_validator("subscribe", mode="before")
@@ -127,6 +125,12 @@ class KafkaSource(Records, KafkaCluster):
                     f"option {name} does not go with runs that end: {why}; leave it out"
                 )
         return self
+
+    @property
+    def avro_values(self) -> Avro:
+        """How the values of format avro are written."""
+        assert self.avro is not None
+        return self.avro
 
     @property
     def start_moment(self) -> datetime | None:

@@ -1,4 +1,5 @@
-"""The kinds of sources and of sinks there are: a registry each, which a pipeline file is read by."""
+"""The kinds of sources and of sinks there are: a registry each, which a pipeline file is read
+by."""
 
 from typing import get_args
 

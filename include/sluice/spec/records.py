@@ -6,20 +6,19 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from .columns import check_columns
-from .model import Options
-from .source_kind import SourceKind
+from .source_kind import BoundedSource
 
 
-class Records(SourceKind):
+class Records(BoundedSource):
     """What a source whose records are bytes says of them."""
 
     columns: dict[str, str] = Field(alias="schema")
     """Column name -> Spark type. `sluice infer` proposes it; a person commits it."""
+    format: str
     encoding: str = "UTF-8"
     unknown_fields: Literal["rescue", "fail", "ignore"] = "rescue"
-    """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them out."""
-    options: Options = {}
-    """Spark's own reader options, passed through as written."""
+    """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them
+    out."""
 
     @field_validator("columns")
     @classmethod
@@ -34,9 +33,15 @@ class Records(SourceKind):
             codecs.lookup(encoding)
         except LookupError:
             raise ValueError(
-                "no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another charset by its usual name"
+                "no such encoding; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or another "
+                "charset by its usual name"
             ) from None
         return encoding
+
+    @property
+    def spans_lines(self) -> bool:
+        """True where a record may be spread over lines."""
+        return False
 
     @property
     def declared(self) -> dict[str, str]:

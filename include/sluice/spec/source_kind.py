@@ -3,7 +3,7 @@
 from typing import ClassVar, Self
 
 from ..storage.paths import Paths
-from .model import Needs
+from .model import Needs, Options
 
 _BOUNDS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
 """Spark's own options that bound a batch, in lower case."""
@@ -13,8 +13,6 @@ class SourceKind(Needs):
     """A kind of source; what it leaves unsaid is as it is for most."""
 
     kind: str
-    bounds: ClassVar[tuple[str, ...]] = ()
-    """Its fields that bound a batch; a source that has some has `options` as well."""
 
     @property
     def continuous(self) -> bool:
@@ -61,8 +59,19 @@ class SourceKind(Needs):
         return ""
 
     def in_one_batch(self) -> Self:
-        """The source without bounds: all that waits comes in one batch."""
-        if not self.bounds:
-            return self
+        """The source as it is read where all that waits has to come in one batch."""
+        return self
+
+
+class BoundedSource(SourceKind):
+    """A source that Spark reads batch by batch, each no larger than some fields say."""
+
+    bounds: ClassVar[tuple[str, ...]] = ()
+    """The fields that bound a batch."""
+    options: Options = {}
+    """Spark's own reader options, passed through as written."""
+
+    def in_one_batch(self) -> Self:
+        """The source without bounds."""
         options = {name: v for name, v in self.options.items() if name.lower() not in _BOUNDS}
         return self.model_copy(update={**dict.fromkeys(self.bounds), "options": options})

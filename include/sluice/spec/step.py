@@ -1,6 +1,6 @@
 """A step: one streaming query with its own checkpoint and target."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -48,7 +48,7 @@ class Step(Spec):
     @property
     def target(self) -> DeltaSink | None:
         """The Delta table of the step; None for a step that has none."""
-        return next((sink for sink in self.sinks if sink.is_target), None)
+        return cast("DeltaSink | None", next((s for s in self.sinks if s.is_target), None))
 
     def target_path(self, paths: Paths) -> str:
         """Where the target lies, as far as the file says it; empty for a step without one."""

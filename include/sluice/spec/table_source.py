@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from ..storage.paths import Paths
 from .model import Options, Spec
 from .quantities import Size
-from .source_kind import SourceKind
+from .source_kind import BoundedSource
 
 
 class TableStart(Spec):
@@ -30,7 +30,7 @@ class TableStart(Spec):
         return self
 
 
-class TableSource(SourceKind):
+class TableSource(BoundedSource):
     """A Delta table: each of its commits is read once."""
 
     kind: Literal["table"]

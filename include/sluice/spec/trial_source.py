@@ -14,7 +14,16 @@ _WHY = {
 }
 
 
-class RateSource(SourceKind):
+class TrialSource(SourceKind):
+    """A source that Spark opens by its kind and some options."""
+
+    @property
+    def reader_options(self) -> dict[str, str]:
+        """As Spark calls them."""
+        return {}
+
+
+class RateSource(TrialSource):
     """Rows made by Spark itself, for trials: `timestamp` and `value`."""
 
     kind: Literal["rate", "rate-micro-batch"]
@@ -39,7 +48,7 @@ class RateSource(SourceKind):
         return {rows: str(self.rows), **self.options}
 
 
-class SocketSource(SourceKind):
+class SocketSource(TrialSource):
     """Lines of text from a TCP server, for trials: `value`."""
 
     kind: Literal["socket"]

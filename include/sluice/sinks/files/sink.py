@@ -1,9 +1,13 @@
-"""Batches as files of a folder that any reader may read: no log says which of them count, so each row must be in exactly one file at any moment.
+"""Batches as files of a folder that any reader may read: no log says which of them count, so each
+row must be in exactly one file at any moment.
 
-What is promised: no file is ever seen half-written; a row is never seen twice; a batch that comes again changes nothing; other files are left alone.
-What cannot be: several files do not appear in one instant. A batch of up to 250 000 rows is one file (one in each partition folder) and appears by one
-rename (each); the files of a larger one, or of several partitions, appear one after the other, when all are written. A reader in between, or one that
-comes while a killed run has not been replayed, sees a part of that batch. A store without renames (S3) copies each file, which takes longer.
+What is promised: no file is ever seen half-written; a row is never seen twice; a batch that comes
+again changes nothing; other files are left alone. What cannot be: several files do not appear in
+one instant. A batch of up to 250 000 rows is one file (one in each partition folder) and appears by
+one rename (each); the files of a larger one, or of several partitions, appear one after the other,
+when all are written. A reader in between, or one that comes while a killed run has not been
+replayed, sees a part of that batch. A store without renames (S3) copies each file, which takes
+longer.
 """
 
 from pyspark.sql import DataFrame
@@ -21,10 +25,11 @@ from .publication import Publisher, ledger_folder
 from .store import FileStore
 
 ROWS_OF_ONE_FILE = 250_000
-"""Rows up to which a batch is written by one task: thousands of small batches must not make a file for each core and partition."""
+"""Rows up to which a batch is written by one task: thousands of small batches must not make a file
+for each core and partition."""
 
 
-class FilesWriter(Writer):
+class FilesWriter(Writer[FilesSink]):
     """Writes batches as files of a folder."""
 
     def prepare(self, coming: Preparation) -> None:
@@ -86,7 +91,8 @@ def check_sink(sink: FilesSink, columns: StructType, where: str) -> None:
 
 
 def _write(rows: DataFrame, sink: FilesSink, count: int, staged: str) -> None:
-    """Let Spark write one file, or for a large batch some of good size, each with the rows of few partitions."""
+    """Let Spark write one file, or for a large batch some of good size, each with the rows of few
+    partitions."""
     spread = (
         rows.coalesce(1)
         if count <= ROWS_OF_ONE_FILE

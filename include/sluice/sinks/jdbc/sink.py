@@ -1,7 +1,9 @@
 """Writes batches into a table of PostgreSQL, each once.
 
-Spark writes a batch over several connections into a staging table that nobody reads; then one transaction notes the batch in the ledger, takes its rows into
-the table and drops the staging table. A batch that stands in the ledger is not written again. A small batch needs no staging table: it goes with the statement.
+Spark writes a batch over several connections into a staging table that nobody reads; then one
+transaction notes the batch in the ledger, takes its rows into the table and drops the staging
+table. A batch that stands in the ledger is not written again. A small batch needs no staging table:
+it goes with the statement.
 """
 
 from contextlib import suppress
@@ -16,6 +18,7 @@ from .ledger import Ledger
 from .postgres import Database, SqlError, open_database
 from .staging import Staged, create_staging, refuse_characters, refuse_misfits, stage
 from .table import (
+    Table,
     Written,
     choose_fields,
     create_table,
@@ -28,7 +31,7 @@ _PREPARING = "sluice: prepare"
 """Lock of whoever creates tables, so that two steps that begin together do not both create one."""
 
 
-class JdbcWriter(Writer):
+class JdbcWriter(Writer[JdbcSink]):
     """Writes batches into a table, each once."""
 
     def prepare(self, coming: Preparation) -> None:
@@ -45,7 +48,7 @@ class JdbcWriter(Writer):
                 if describe_table(database, sink) is None:
                     create_table(database, sink, fields)
                 ledger.create()
-                table = describe_table(database, sink)
+                table = _require_table(database, sink)
                 written = match_columns(sink, fields, table)
                 create_staging(database, staging, written)
                 ledger.note("", table.name, 0, Staged(staging), only_explain=True)
@@ -67,13 +70,7 @@ class JdbcWriter(Writer):
         """
         sink, fields = self.sink, choose_fields(self.sink, rows.schema, delivery.columns)
         with open_database(rows.sparkSession, sink) as database:
-            table = describe_table(database, sink)
-            if table is None:
-                raise SinkError(
-                    "the table is gone",
-                    where=f"table {sink.table}",
-                    do="Run again: it is created at the start of a run",
-                )
+            table = _require_table(database, sink)
             ledger = Ledger(database, sink.ledger)
             staging = ledger.lock(f"{table.name}/{delivery.token}")
             known = ledger.read(delivery.key, table.name, delivery.batch)
@@ -91,13 +88,24 @@ class JdbcWriter(Writer):
                             insert=insert_statement(sink, table, written, staged.source),
                         )
                     database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
-                return ledger.read(delivery.key, table.name, delivery.batch)
+                return ledger.read(delivery.key, table.name, delivery.batch) or 0
             except SqlError as error:
                 _refuse(error, database, sink, rows, written, staged)
                 raise
             finally:
                 with suppress(SqlError):  # a server that is away keeps it; the next run drops it
                     database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
+
+
+def _require_table(database: Database, sink: JdbcSink) -> Table:
+    table = describe_table(database, sink)
+    if table is None:
+        raise SinkError(
+            "the table is gone",
+            where=f"table {sink.table}",
+            do="Run again: it is created at the start of a run",
+        )
+    return table
 
 
 def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
@@ -107,12 +115,14 @@ def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
         "the table has no unique index on the keys of the upsert",
         where=f"table {sink.table}",
         value=sink.keys,
-        do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of an index it has",
+        do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of "
+        "an index it has",
     )
 
 
 def _check_keys(database: Database, sink: JdbcSink, written: list[Written], staged: Staged) -> None:
-    """Raise SinkError for a NULL among the keys of an upsert: it equals nothing, so such a row would come in anew each time."""
+    """Raise SinkError for a NULL among the keys of an upsert: it equals nothing, so such a row
+    would come in anew each time."""
     nulls = " OR ".join(
         f"c{number} IS NULL" for number, column in enumerate(written) if column.name in sink.keys
     )
@@ -145,7 +155,8 @@ def _refuse(
             "two rows of one batch have the same keys, and nothing says which of them is to stay",
             where=f"table {sink.table}",
             value=sink.keys,
-            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce to one row a key in the transform",
+            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce "
+            "to one row a key in the transform",
         ) from None
     if error.state in ("22021", "22P05"):
         refuse_characters(rows, sink, written)

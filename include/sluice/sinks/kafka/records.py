@@ -1,5 +1,5 @@
-"""Rows as records of a topic, so that a reader can tell a record that was sent again from one that is
-equal to it.
+"""Rows as records of a topic, so that a reader can tell a record that was sent again from one that
+is equal to it.
 
 Each record has two headers of ours: `sluice.batch` names its batch for ever, `sluice.position` its
 place among the batch's records. The place does not depend on how the rows lie in partitions or on
@@ -21,7 +21,8 @@ BATCH, POSITION = "sluice.batch", "sluice.position"
 _JSON = {
     "ignoreNullFields": "true",  # Spark's default, whatever the session says
     "timeZone": "UTC",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",  # Spark's default would cut a time to milliseconds
+    # Spark's default would cut a time to milliseconds.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 
@@ -35,7 +36,8 @@ def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataF
     sent = rows.select(
         *_record(rows, sink, delivery.columns), *(c.alias(name) for name, c in own.items())
     )
-    # The hash passes over NULLs, so that records may share it: what they say decides their order, and records that say the same may change places.
+    # The hash passes over NULLs, so that records may share it: what they say decides their order,
+    # and records that say the same may change places.
     hashed = sent.withColumn("hash", F.xxhash64(*sent.columns))
     number = F.row_number().over(Window.partitionBy("hash").orderBy(*sent.columns))
     position = F.concat_ws("-", F.lpad(F.lower(F.hex("hash")), 16, "0"), number)
@@ -48,13 +50,14 @@ def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataF
 
 
 def records_without_batch(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> DataFrame:
-    """The same, row by row and without the headers of a batch: nothing then tells a record that was sent again. Args: columns: the user's."""
+    """The same, row by row and without the headers of a batch: nothing then tells a record that was
+    sent again. Args: columns: the user's."""
     headers = [(header, _as_bytes(rows, name)) for header, name in sink.headers.items()]
     return rows.select(*_record(rows, sink, columns), *([_pairs(headers)] if headers else []))
 
 
 def _record(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> list[Column]:
-    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.topic_column).cast("string")
+    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.place).cast("string")
     key = F.lit(None).cast("binary") if sink.key is None else _as_bytes(rows, sink.key)
     return [topic.alias("topic"), key.alias("key"), _value(rows, sink, columns).alias("value")]
 

@@ -11,8 +11,10 @@ _THROWN = re.compile(
 _ADVICE = {
     "UnknownTopicOrPartition": "Create the topic, or mend `topic`",
     "InvalidTopic": "Mend `topic`",
-    "KafkaIllegalState": "Give every row a topic: fill `topic_column` in the transform, or filter such rows",
-    "TooLarge": "Send fewer columns, or raise `kafka.max.request.size` under `options` and the topic's max.message.bytes",
+    "KafkaIllegalState": "Give every row a topic: fill `topic_column` in the transform, or filter "
+    "such rows",
+    "TooLarge": "Send fewer columns, or raise `kafka.max.request.size` under `options` and the "
+    "topic's max.message.bytes",
     "Authorization": "Give the user the right to write to the topic",
     "Authentication": "Mend `security` or the connection",
     "InvalidRecord": "A compacted topic takes no record without a key: write `key`",
@@ -34,7 +36,8 @@ def explain_refusal(error: Exception, sink: KafkaSink) -> Exception:
     where = f"sink kafka: {place} on brokers {resolve_cluster(sink)[0]}"
     for part, advice in _ADVICE.items():
         if any(part in name for name, _ in thrown):
-            # The last cause says most of a setting that is wrong, the first says which topic is not there.
+            # The last cause says most of a setting that is wrong, the first says which topic is not
+            # there.
             said = thrown[-1 if part in ("Construct", "Config") else 0][1]
             return SinkError(
                 f"Kafka refuses the records: {said.rstrip('.')}", where=where, do=advice

@@ -5,7 +5,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import DataStreamWriter
 
-from ...spec import spark_options
+from ...spec import KafkaSink, spark_options
 from ..delivery import Delivery
 from ..writer import Preparation, Writer
 from .check import check_sink
@@ -21,7 +21,7 @@ _PATIENCE = {
 sent."""
 
 
-class KafkaWriter(Writer):
+class KafkaWriter(Writer[KafkaSink]):
     """Sends rows to a topic, one record a row."""
 
     def prepare(self, coming: Preparation) -> None:

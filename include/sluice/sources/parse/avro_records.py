@@ -20,16 +20,15 @@ def parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFra
     written. Args: folder: of the pipeline's YAML. Raises SpecError for a schema that cannot be
     read.
     """
-    schema = _read_schema(folder / source.avro.schema_file)
+    avro = source.avro_values
+    schema = _read_schema(folder / avro.schema_file)
     body, framed = F.col("_value"), F.lit(True)
-    if source.avro.wire == "confluent":
+    if avro.wire == "confluent":
         framed = (F.substring("_value", 1, 1) == F.lit(b"\x00")) & (F.length("_value") >= 5)
         body = F.when(framed, F.substring("_value", 6, 2**31 - 1))
     frame = records.withColumn("_record", from_avro(body, schema, {"mode": "PERMISSIVE"}))
-    held = {
-        field.name: field.dataType.simpleString()
-        for field in frame.schema["_record"].dataType.fields
-    }
+    fields = frame.select("_record.*").schema.fields
+    held = {field.name: field.dataType.simpleString() for field in fields}
     columns, misfits = _fit(source.columns, held)
     defect = F.coalesce(
         F.when(~framed, F.lit("no zero byte and schema id before the record")),
