@@ -1,7 +1,7 @@
 """Identity, ownership and memory of checkpoints."""
 
 from .epochs import complete_epochs
-from .holder import Holder, check_parents
+from .holder import Holder, check_parents, start_of
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint, SeenFile, normalize_uri
@@ -23,4 +23,5 @@ __all__ = [
     "note_batch",
     "open_manifest",
     "take_turn",
+    "start_of",
 ]
