@@ -11,7 +11,7 @@ from sluice import runner
 from sluice.cli import app
 from sluice.errors import ExitCode
 from sluice.report import BatchReport, Counts, RunReport, StepReport, write_report
-from sluice.setup import jars
+from sluice.setup import fetch, jars
 from sluice.spec import Pipeline, load_pipeline
 from sluice.storage import PIPELINES, Paths
 from typer.testing import CliRunner
@@ -300,7 +300,7 @@ def test_jars_fetch_shows_each_jar_and_keeps_it(project, monkeypatch):
     )
     monkeypatch.setattr(jars, "_read_lock", lambda: {"core": (jar,)})
     monkeypatch.setattr(
-        jars, "download", lambda _, folder: (folder / "thing-1.0.jar").write_bytes(content)
+        fetch, "download", lambda _, folder: (folder / "thing-1.0.jar").write_bytes(content)
     )
     monkeypatch.setenv("SLUICE_CACHE", str(project / "cache"))
     assert "fetched thing-1.0.jar" in call("jars", "fetch", "core").stdout
