@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .backlog import Arrivals, measure_pipeline, settle, take_arrivals
 from .backlog.ranges import remove_checkpoint, select_range
 from .checkpoint import Checkpoint, Lease, hold_lease
-from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
+from .errors import CheckpointBusy, ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
 from .report import BatchReport, RunReport, StepReport, write_report
 from .report.cost import measure_cost
 from .spec import FileSource, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
@@ -60,6 +60,8 @@ def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> Ru
         except SluiceError as error:
             report.error, report.exit_code = str(error), error.exit_code
             report.status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
+            if isinstance(error, CheckpointBusy) and not report.spark:
+                return report  # it read nothing, and the run that is at work reports
         except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report, and is worth one more try)
             _log.exception("run %s failed", request.run_id)
             what = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}"
