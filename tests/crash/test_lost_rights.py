@@ -12,7 +12,7 @@ from sluice.errors import ExitCode
 from sluice.report import list_reports
 from sluice.spec import RunRequest
 from sluice.storage import PROJECT, Paths
-from sluice.verify.torture import drain
+from sluice.verify.runs import drain
 
 from tests.spark.shop import Shop, order
 

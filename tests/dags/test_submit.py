@@ -1,4 +1,7 @@
-"""How a run is submitted, and what its exit code makes of the task. `spark-submit` is a script of the test that notes what it was given."""
+"""How a run is submitted, and what its exit code makes of the task.
+
+`spark-submit` is a script of the test that notes what it was given.
+"""
 
 import json
 import os
@@ -54,7 +57,8 @@ class TaskInstance:
 
 @pytest.fixture
 def submit(pipelines, monkeypatch):
-    """submit(code, dag_id, **context) runs the task `run` with a spark-submit that exits with `code`, and returns what it was given."""
+    """submit(code, dag_id, **context) runs the task `run` with a spark-submit that exits with
+    `code`, and returns what it was given."""
     write_pipeline(pipelines, "visits")
     monkeypatch.setattr(settings, "jar_paths", lambda *sets: [])
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')

@@ -1,4 +1,6 @@
-"""The command line says what it found in one sentence, and its exit code means what the README says."""
+"""The command line says what it found in one sentence, and its exit code means what the README
+says.
+"""
 
 import hashlib
 import json
@@ -43,7 +45,8 @@ def project(tmp_path, monkeypatch):
 
 
 def call(*arguments: object):
-    """Run `sluice` and return what it printed and its exit code; an exception of ours would be raised here."""
+    """Run `sluice` and return what it printed and its exit code; an exception of ours would be
+    raised here."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result

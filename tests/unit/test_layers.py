@@ -74,7 +74,8 @@ UNLOADED = {
         ("orchestration.dag", "orchestration.tasks", "orchestration.standalone", "ui.plugin"),
     ),
 }
-"""Libraries, and modules that must not load them: each group is imported in one fresh interpreter."""
+"""Libraries, and modules that must not load them: each group is imported in one fresh
+interpreter."""
 
 
 def find_modules() -> dict[str, Path]:

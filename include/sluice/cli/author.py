@@ -120,7 +120,10 @@ def _describe(name: str, format: FormatName, columns: dict[str, str]) -> dict[st
 
 
 def _write_templates(targets: dict[str, Path], values: dict[str, object]) -> None:
-    """Fill in each template. Raises SpecError, before anything is written, for a file in the way."""
+    """Fill in each template.
+
+    Raises SpecError, before anything is written, for a file in the way.
+    """
     for target in targets.values():
         if target.exists():
             raise SpecError(

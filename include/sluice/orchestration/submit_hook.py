@@ -53,5 +53,6 @@ class PrivateSubmitHook(SparkSubmitHook):
         return {f"{prefix}{name}": value for name, value in env.items()}
 
     def _build_spark_common_args(self) -> list[str]:
-        # A properties file takes the place of spark-defaults.conf unless spark-submit is told not to.
+        # A properties file takes the place of spark-defaults.conf unless spark-submit is told not
+        # to.
         return ["--load-spark-defaults", *super()._build_spark_common_args()]

@@ -20,7 +20,8 @@ TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
 
 def check_versions() -> None:
-    """Raise PreflightError, by name, for a pair of Spark and Delta that was not seen to work together."""
+    """Raise PreflightError, by name, for a pair of Spark and Delta that was not seen to work
+    together."""
     for package, wanted in TESTED.items():
         found = version(package)
         if found != wanted:
