@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from sluice.setup.jars import fetch_jars
+from sluice.setup.fetch import fetch_jars
 from sluice.setup.java import find_java
 
 from tests.certificates import write_certificates

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sluice.setup.jars import jar_paths
-from sluice.verify.torture import start_run
+from sluice.verify.runs import start_run
 
 from tests.benchmarks.process import cpu_seconds, reap_descendants
 from tests.retail_files import find_real_files, generate_files

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import yaml
-from sluice.setup.jars import fetch_jars, jar_paths
+from sluice.setup.fetch import fetch_jars
+from sluice.setup.jars import jar_paths
 
 from tests.benchmarks.bench import compare
 from tests.benchmarks.process import cpu_seconds

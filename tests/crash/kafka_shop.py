@@ -10,7 +10,7 @@ import yaml
 from sluice.report import Counts, RunReport, list_reports
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
-from sluice.verify.torture import count_rows
+from sluice.verify.roots import count_rows
 
 from tests.kafka_broker import KafkaBroker, Record
 from tests.postgres_server import PostgresServer

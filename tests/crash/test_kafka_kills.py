@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.verify.torture import VICTIMS, drain, kill_run, start_run
+from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
 
 from tests.crash.kafka_shop import KafkaShop, make_records
 

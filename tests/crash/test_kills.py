@@ -9,7 +9,8 @@ from collections import Counter
 import pytest
 from sluice.errors import ExitCode
 from sluice.report import Counts
-from sluice.verify.torture import VICTIMS, count_rows, drain, kill_run, start_run
+from sluice.verify.roots import count_rows
+from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
 
 from tests.spark.shop import RULES, Shop, order
 

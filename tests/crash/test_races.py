@@ -10,7 +10,7 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.report import list_reports
 from sluice.spec import RunRequest, Window
-from sluice.verify.torture import count_rows
+from sluice.verify.roots import count_rows
 
 from tests.crash.racer import Racer
 from tests.spark.shop import Shop, order

@@ -1,4 +1,7 @@
-"""Airflow over a home of its own. It reads its settings as it is imported, so they are set here, before any test file is."""
+"""Airflow over a home of its own.
+
+It reads its settings as it is imported, so they are set here, before any test file is.
+"""
 
 import os
 import subprocess

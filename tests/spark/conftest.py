@@ -38,7 +38,8 @@ def spark(tmp_path_factory):
 def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
     """A session, which is stopped when the iterator ends; with more folders or jars on its class path."""
     from pyspark.sql import SparkSession
-    from sluice.setup.jars import fetch_jars, jar_paths
+    from sluice.setup.fetch import fetch_jars
+    from sluice.setup.jars import jar_paths
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("sluice-tests")

@@ -13,7 +13,7 @@ from sluice.backlog.notices import waiting_count
 from sluice.errors import ExitCode
 from sluice.report import Counts, RunReport
 from sluice.runner import run_pipeline
-from sluice.setup.jars import fetch_jars
+from sluice.setup.fetch import fetch_jars
 from sluice.spec import RunRequest, load_pipeline
 from sluice.storage import Paths, aws_client, open_path, replace_file, split_uri
 

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from sluice.checkpoint import hold_lease
 from sluice.errors import ExitCode, SourceError, TransientError
 from sluice.report import list_reports
-from sluice.setup.jars import fetch_jars
+from sluice.setup.fetch import fetch_jars
 from sluice.spark.failure import UnreadableFile, explain
 from sluice.storage import Paths
 

@@ -30,7 +30,7 @@ ALLOWED = {
     "runner": _STATE | {"launch", "quality", "spark", "streaming"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark"},
-    "cli": _STATE | {"runner", "setup", "streaming", "verify"},
+    "cli": _STATE | {"launch", "runner", "setup", "streaming", "verify"},
     "orchestration": _STATE | {"launch"},
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
@@ -74,7 +74,8 @@ UNLOADED = {
         ("orchestration.dag", "orchestration.tasks", "orchestration.standalone", "ui.plugin"),
     ),
 }
-"""Libraries, and modules that must not load them: each group is imported in one fresh interpreter."""
+"""Libraries, and modules that must not load them: each group is imported in one fresh
+interpreter."""
 
 
 def find_modules() -> dict[str, Path]:
