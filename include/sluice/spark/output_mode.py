@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ..errors import SpecError
-from .failure import sql_message
+from .fault import sql_message
 
 
 class QueryType(StrEnum):

@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ...errors import SpecError
-from ...spark.failure import sql_message
+from ...spark.fault import sql_message
 from ...spark.plans import is_query
 from ...spec.user_code import load_code
 
