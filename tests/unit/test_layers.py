@@ -21,7 +21,7 @@ ALLOWED = {
     "setup.warm": _BASE | {"setup", "spark", "spark.settings", "runner"},
     "spark.settings": _BASE | {"setup"},
     "spark": _BASE | {"backlog", "checkpoint", "spark.settings"},
-    "quality": _BASE | {"report"},
+    "quality": _BASE | {"report", "spark"},
     "sources": _BASE | {"backlog", "checkpoint", "report", "spark"},
     "sinks": _BASE | {"spark"},
     "streaming": _BASE

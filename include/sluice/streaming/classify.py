@@ -24,6 +24,7 @@ from ..spark.columns import (
     TIME,
     col,
 )
+from ..spark.plans import analyzed_plan, kind, walk
 from ..spec import Step
 
 _NO_TIME = "0001-01-01 00:00:00"
@@ -68,6 +69,7 @@ def _time_column(step: Step, business: StructType) -> Column:
 
 def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
     """Add `_event_time`, the column of the watermark: a time that is missing or too far ahead reads as year 1 there, so that poison moves nothing."""
+    _refuse_second_watermark(frame, step)
     time = _time_column(step, business)
     if step.event_time is None:
         return frame.withColumn(TIME, F.lit(_NO_TIME).cast("timestamp"))
@@ -81,6 +83,18 @@ def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
         time,
     )
     return frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
+
+
+def _refuse_second_watermark(frame: DataFrame, step: Step) -> None:
+    """Raise SpecError where the transform declares a watermark and `dedup` would put its own above: Spark takes one of a kind."""
+    bounded = step.dedup is not None and step.dedup.within != "forever"
+    if bounded and any(kind(node) == "EventTimeWatermark" for node in walk(analyzed_plan(frame))):
+        raise SpecError(
+            "the transform declares a watermark with `withWatermark`, and `dedup.within` declares one as well",
+            where=f"{step.name}: dedup.within",
+            value=step.dedup.horizon,
+            do="Leave `withWatermark` out of the transform, write `within: forever`, or deduplicate in a step before it",
+        )
 
 
 def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRule]) -> DataFrame:
