@@ -1,6 +1,7 @@
 """What Spark's operators with state drop as late is counted, operator by operator, in the batch that they drop it from."""
 
 import json
+import os
 from collections.abc import Callable
 
 import pytest
@@ -17,10 +18,12 @@ def lines(hour: int, *names: str, n: int = 1) -> str:
 BATCHES = [
     lines(10, "a", "b"),
     lines(18, "c"),
+    lines(18, "e"),
     lines(10, "a", "z", n=10) + lines(18, "d"),
     lines(18, "c"),
 ]
-"""The third comes with twenty rows of an hour that has long been closed."""
+"""The fourth comes with twenty rows of an hour that is closed: late is what the batch before it would have called late."""
+LATE = 3
 
 
 @pytest.fixture
@@ -28,7 +31,9 @@ def count(spark, tmp_path):
     """Run the batches through a query, read each once and ask what was dropped."""
     for number, text in enumerate(BATCHES):
         (tmp_path / "in").mkdir(exist_ok=True)
-        (tmp_path / "in" / f"{number}.json").write_text(text)
+        path = tmp_path / "in" / f"{number}.json"
+        path.write_text(text)
+        os.utime(path, (1_000_000 + number, 1_000_000 + number))  # files are read in this order
 
     def run(query: Callable[[DataFrame], DataFrame]) -> list[list[LateInOperator]]:
         found = []
@@ -57,26 +62,26 @@ def dropped(found: list[list[LateInOperator]], batch: int) -> list[tuple[str, in
 def test_an_aggregation_counts_the_groups_it_dropped(count):
     found = count(lambda rows: rows.groupBy(F.window("at", "1 hour"), "id").count())
     assert dropped(found, 0) == [("StateStoreSave", 0, "groups")]
-    assert dropped(found, 2) == [("StateStoreSave", 2, "groups")]
-    assert dropped(found, 3) == [("StateStoreSave", 0, "groups")]
+    assert dropped(found, LATE) == [("StateStoreSave", 2, "groups")]
+    assert dropped(found, 4) == [("StateStoreSave", 0, "groups")]
 
 
 def test_a_deduplication_counts_the_rows_it_dropped(count):
     found = count(lambda rows: rows.dropDuplicatesWithinWatermark(["id"]))
     assert dropped(found, 1) == [("StreamingDeduplicateWithinWatermark", 0, "rows")]
-    assert dropped(found, 2) == [("StreamingDeduplicateWithinWatermark", 20, "rows")]
+    assert dropped(found, LATE) == [("StreamingDeduplicateWithinWatermark", 20, "rows")]
 
 
 def test_each_operator_of_a_query_is_asked(count):
     found = count(
         lambda rows: rows.dropDuplicatesWithinWatermark(["id"]).groupBy(F.window("at", "1 hour")).count()
     )  # fmt: skip
-    assert sorted(name for name, *_ in dropped(found, 2)) == [
+    assert sorted(name for name, *_ in dropped(found, LATE)) == [
         "StateStoreSave",
         "StreamingDeduplicateWithinWatermark",
     ]
-    assert max(late.dropped for late in found[2]) == 20
+    assert max(late.dropped for late in found[LATE]) == 20
 
 
 def test_a_query_without_state_has_no_such_operator(count):
-    assert count(lambda rows: rows.where("id <> 'z'")) == [[], [], [], []]
+    assert count(lambda rows: rows.where("id <> 'z'")) == [[]] * len(BATCHES)
