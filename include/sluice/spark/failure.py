@@ -22,13 +22,14 @@ SPARK_FAILED = (PySparkException, Py4JJavaError)
 
 
 _MAY_PASS = re.compile(
-    r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
+    r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect"
+    r"|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
     r"|Broken pipe|SlowDown|Throttl|Service Unavailable|InternalError|[Ss]tatus code: 5",
 )
 """What a reader says when the machine or the network failed, not the file."""
 _CHANGED = re.compile(r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\] ([^.\n]*)")
 _STATE_CHANGED = re.compile(
-    r"STATE_STORE_(?:(?:KEY|VALUE)_SCHEMA_NOT_COMPATIBLE|(?:KEY|VALUE)_ROW_FORMAT_VALIDATION_FAILURE"
+    r"STATE_STORE_(?:(?:KEY|VALUE)_(?:SCHEMA_NOT_COMPATIBLE|ROW_FORMAT_VALIDATION_FAILURE)"
     r"|INVALID_VALUE_SCHEMA_EVOLUTION|INVALID_VARIABLE_TYPE_CHANGE|INVALID_CONFIG_AFTER_RESTART"
     r"|COLUMN_FAMILY_SCHEMA_INCOMPATIBLE)|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
 )
@@ -40,7 +41,8 @@ _GONE = re.compile(r"FILE_NOT_EXIST|FileNotFoundException|does not exist")
 _STORE = re.compile(r"software\.amazon\.awssdk|fs\.s3a\.AWS|SdkClientException|S3Exception")
 """What S3's client raises for anything but an absent object: never the file's own fault."""
 _FILE = re.compile(
-    r"(?:while reading file|File|reading file:?)\s+((?:file|s3a|hdfs|abfss?|gs):[^\s]+?)[.,]?(?:\s|$)"
+    r"(?:while reading file|File|reading file:?)"
+    r"\s+((?:file|s3a|hdfs|abfss?|gs):[^\s]+?)[.,]?(?:\s|$)"
 )
 
 
@@ -53,11 +55,17 @@ class UnreadableFile(Exception):
 
 
 class ChangedTable(Exception):
-    """Raised when a source table got other columns in the middle of the stream, which now has noted them: it goes on when it is built again."""
+    """Raised when a source table got other columns in the middle of the stream.
+
+    The stream has noted them and goes on when it is built again.
+    """
 
 
 class UnplannedFiles(Exception):
-    """Raised for a batch with files that landed after the columns of the waiting files were read, where the plan depends on them."""
+    """Raised for a batch with files that landed after the columns of the waiting files were read.
+
+    It matters only where the plan depends on these columns.
+    """
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__(", ".join(paths))
@@ -65,7 +73,10 @@ class UnplannedFiles(Exception):
 
 
 def explain_delivery(error: Exception, where: str) -> SluiceError:
-    """One of our errors for one of Spark's: terminal where Spark says that it was asked for something it cannot do."""
+    """One of our errors for one of Spark's.
+
+    Terminal where Spark was asked for something that it cannot do, else worth another try.
+    """
     if isinstance(error, AnalysisException):
         return SpecError(
             f"Spark cannot write the batch: {sql_message(error)}",
@@ -89,7 +100,7 @@ def explain_delivery(error: Exception, where: str) -> SluiceError:
 
 
 def explain(error: Exception) -> Exception:
-    """Turn a failure of Spark into one of ours: which file, is it worth another try, one sentence."""
+    """Turn a failure of Spark into one of ours: which file, whether to try again, one sentence."""
     if not isinstance(error, PySparkException | Py4JJavaError):
         return error
     text, fault = str(error), read_fault(error)
@@ -123,7 +134,8 @@ def explain(error: Exception) -> Exception:
         or _explain_for_good(error, fault)
         or TransientError(
             f"Spark failed: {fault.sentence}",
-            do="Run again; if it fails the same way, `sluice report` and the task's log have the rest",
+            do="Run again; if it fails the same way, `sluice report` and the task's log have the "
+            "rest",
         )
     )
 
@@ -172,7 +184,10 @@ def _is_user_code(fault: Fault) -> bool:
 
 
 def _explain_file(path: str, text: str, cause: str) -> Exception:
-    """What to make of a reader's failure on one file: leave the file out, or stop until a person or time has mended it."""
+    """What to make of a reader's failure on one file.
+
+    It is left out, or the run stops until a person or time has mended it.
+    """
     if "Permission denied" in text or "AccessDeniedException" in text:
         return SourceError(
             "a file cannot be read",
@@ -187,7 +202,8 @@ def _explain_file(path: str, text: str, cause: str) -> Exception:
             f"a file could not be read this time: {cause[:300]}", where=path, do="Run again"
         )
     if re.search(
-        r"TYPE_MISMATCH|SchemaColumnConvertNotSupported|CONVERT_DATA_TYPE|IncompatibleSchema|Cannot convert Avro|SchemaEvolution",
+        r"TYPE_MISMATCH|SchemaColumnConvertNotSupported|CONVERT_DATA_TYPE|IncompatibleSchema"
+        r"|Cannot convert Avro|SchemaEvolution",
         text,
     ):
         return SourceError(

@@ -1,7 +1,8 @@
-"""Reads what Spark says of a failure: its sentence, its SQLSTATE, the place in the user's text; never a value of a row.
+"""Reads what Spark says of a failure: its sentence, its SQLSTATE, the place in the user's text.
 
-What was raised while rows were computed may quote one (`The value '123-45-6789' ... cannot be cast`), and what is said here
-ends in reports and in the scheduler. So of such a failure its name and its place are told, and what it says is not.
+What was raised while rows were computed may quote a value (`The value '123-45-6789' ... cannot be
+cast`), and what is said here ends in reports and in the scheduler. So of such a failure its name
+and its place are told, and what it says is not.
 """
 
 import re
@@ -20,9 +21,11 @@ _STATE = re.compile(r"SQLSTATE: (\w{5})")
 _CAUSE = re.compile(r"(?:Caused by: |^: |^)((?:[a-z]\w*\.)+[\w$]*(?:Exception|Error)\b)", re.M)
 _THROWN = re.compile(r"((?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error))(?=:|$)", re.M)
 _MACHINE = re.compile(
-    r"(?:java\.(?:io|nio|net|util\.concurrent)|javax\.net|org\.apache\.(?:hadoop|kafka|parquet|orc|avro|spark)"
+    r"(?:java\.(?:io|nio|net|util\.concurrent)|javax\.net"
+    r"|org\.apache\.(?:hadoop|kafka|parquet|orc|avro|spark)"
     r"|io\.delta|software\.amazon|com\.amazonaws|org\.rocksdb|py4j)\."
-    r"|java\.lang\.(?:OutOfMemory|StackOverflow|Interrupted|NoClassDefFound|NoSuchMethod|ClassNotFound|UnsatisfiedLink)"
+    r"|java\.lang\.(?:OutOfMemory|StackOverflow|Interrupted|NoClassDefFound|NoSuchMethod"
+    r"|ClassNotFound|UnsatisfiedLink)"
 )
 """Classes that speak of files, networks and the machine; the text of any other may hold a value."""
 _QUERY = re.compile(r"== SQL[^\n]*==\n(.*?)(?=\n\s*\n|\n SQLSTATE|\n\tat |\Z)", re.DOTALL)
@@ -53,10 +56,10 @@ class Fault:
 
 
 def sql_message(error: Exception) -> str:
-    """The first line of an error raised before any row was read: the sentence, without plan and Java stack.
+    """The first line of an error raised before any row was read: without plan and Java stack.
 
-    Delta's error classes are not in Spark's own list, so PySpark's `getMessage` may itself fail ("Cannot find main error
-    class"): then Java's text is the sentence.
+    Delta's error classes are not in Spark's own list, so PySpark's `getMessage` may itself fail
+    ("Cannot class"): then Java's text is the sentence.
     """
     text = str(error)
     if isinstance(error, PySparkException):
@@ -82,7 +85,7 @@ def read_fault(error: Exception) -> Fault:
 
 
 def _innermost(text: str) -> str:
-    """The text of the innermost cause, without its stack; the whole text where no class is named."""
+    """The innermost cause without its stack; the whole text where no class is named."""
     causes = list(_CAUSE.finditer(text))
     cause = text[causes[-1].start(1) :].partition("\n\tat ")[0] if causes else text
     thrown = list(_THROWN.finditer(cause))

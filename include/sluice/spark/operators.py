@@ -20,15 +20,15 @@ class LateInOperator:
     """Spark's name of it: `StateStoreSave` (an aggregation), `StreamingSymmetricHashJoin`, ..."""
     dropped: int
     unit: Literal["rows", "groups"]
-    """An aggregation looks at the watermark after it has put the rows of a batch together by group."""
+    """An aggregation puts rows together by group before it looks at the watermark."""
 
 
 def count_late_in_operators(spark: SparkSession) -> list[LateInOperator]:
-    """What each operator with state dropped as late from the batch that the session's query has just run, in the plan's order.
+    """What each operator with state dropped as late from the batch that the query has just run.
 
-    Late is what lies behind the watermark of the batch before, which is older than the batch's own. Asked within the batch,
-    after its rows were read once: the query's own progress comes too late for a run that dies after it, and rows that are
-    read twice are counted twice.
+    Late is what lies behind the watermark of the batch before, which is older than the batch's own.
+    Asked within the batch, after its rows were read once: the query's own progress comes too late
+    for a run that dies after it, and rows that are read twice are counted twice.
     """
     return [
         LateInOperator(name, metric.value(), "groups" if "StateStore" in name else "rows")

@@ -20,12 +20,13 @@ TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
 
 def check_versions() -> None:
-    """Raise PreflightError, by name, for a pair of Spark and Delta that was not seen to work together."""
+    """Raise PreflightError, by name, for a pair of Spark and Delta that was not tested together."""
     for package, wanted in TESTED.items():
         found = version(package)
         if found != wanted:
             raise PreflightError(
-                f"{package} {found} is not supported: Delta calls Spark's internals, so the pair must be one that was tested",
+                f"{package} {found} is not supported: Delta calls Spark's internals, so the pair "
+                "must be one that was tested",
                 where="versions",
                 do=f"Install {package}=={wanted} (`make install` does)",
             )
@@ -40,7 +41,10 @@ def check_versions() -> None:
 
 @contextmanager
 def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
-    """A Spark session that is stopped at the end, whatever happens. Reuses one that spark-submit or a test already started."""
+    """A Spark session that is stopped at the end, whatever happens.
+
+    One that spark-submit or a test has started is used and left as it is.
+    """
     check_versions()
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(

@@ -1,4 +1,7 @@
-"""Runs a step under Spark's continuous trigger: no batches, so nothing is counted, refused or remembered; rows go out as they come."""
+"""Runs a step under Spark's continuous trigger, where rows go out as they come.
+
+There are no batches, so nothing is counted, refused or remembered.
+"""
 
 import time
 from typing import TYPE_CHECKING
@@ -29,7 +32,10 @@ if TYPE_CHECKING:
 def run_continuous(
     context: "RunContext", step: Step, report: StepReport, intake: Intake, trigger: Interval
 ) -> bool:
-    """Let rows through until the run's time is spent; always True. Raises SpecError and PreflightError before the start."""
+    """Let rows through until the run's time is spent; always True.
+
+    Raises SpecError and PreflightError before the start.
+    """
     place = context.paths.checkpoint(step.name)
     _check_cores(context, step, intake)
     open_manifest(place)
@@ -61,13 +67,17 @@ def run_continuous(
     report.warnings += [w for w in intake.warnings if w not in report.warnings]
     if report.offsets_after == report.offsets_before:
         report.warnings.append(
-            "no place was noted before the time was spent, so what this run sent will be sent again: give it more time, or more cores than partitions"
+            "no place was noted before the time was spent, so what this run sent will be sent "
+            "again: give it more time, or more cores than partitions"
         )
     return True
 
 
 def _check_cores(context: "RunContext", step: Step, intake: Intake) -> None:
-    """Raise PreflightError where a task could not start: each partition has one that never ends, and without all of them nothing is ever noted."""
+    """Raise PreflightError where a task could not start.
+
+    Each partition has one that never ends, and without all of them nothing is ever noted.
+    """
     partitions = (
         sum(map(len, intake.backlog.partitions.values())) if step.source.kind == "kafka" else 1
     )

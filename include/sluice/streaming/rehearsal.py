@@ -1,4 +1,7 @@
-"""Builds every step of a pipeline over an empty folder: SQL, Python, rules and columns are checked by Spark, and nothing is read."""
+"""Builds every step of a pipeline over an empty folder, so that Spark checks it.
+
+SQL, Python, rules and columns are checked, and nothing is read.
+"""
 
 from pathlib import Path
 
@@ -11,7 +14,10 @@ from .step import build_step
 
 
 def build_without_data(file: Path, folder: Path) -> list[str]:
-    """Names of the steps that were built, in order; what building creates goes into `folder`. Raises SpecError and PreflightError."""
+    """Names of the steps that were built, in order.
+
+    What building creates goes into `folder`. Raises SpecError and PreflightError.
+    """
     pipeline = load_pipeline(file)
     landing = Path(folder) / "landing"
     landing.mkdir(parents=True, exist_ok=True)
