@@ -23,7 +23,7 @@ ALLOWED = {
     "checkpoint": _BASE | {"report"},
     "backlog": _BASE | {"checkpoint"},
     "spark": _BASE | {"backlog", "checkpoint", "launch"},
-    "quality": _BASE | {"report"},
+    "quality": _BASE | {"report", "spark"},
     "sources": _STATE | {"spark"},
     "sinks": _BASE | {"spark"},
     "streaming": _STATE | {"launch", "quality", "sinks", "sources", "spark"},

@@ -20,8 +20,7 @@ TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
 
 def check_versions() -> None:
-    """Raise PreflightError, by name, for a pair of Spark and Delta that was not seen to work
-    together."""
+    """Raise PreflightError, by name, for a pair of Spark and Delta that was not tested together."""
     for package, wanted in TESTED.items():
         found = version(package)
         if found != wanted:
@@ -44,7 +43,7 @@ def check_versions() -> None:
 def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     """A Spark session that is stopped at the end, whatever happens.
 
-    Reuses one that spark-submit or a test already started.
+    One that spark-submit or a test has started is used and left as it is.
     """
     check_versions()
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
