@@ -68,6 +68,7 @@ class Shop:
             "rules": RULES if rules is None else rules,
             **step,
         }
+        self.behind: list[dict] = []
         self.yaml = folder / "orders.yaml"
         self.write()
 
@@ -78,7 +79,10 @@ class Shop:
                 {
                     "name": "orders",
                     **pipeline,
-                    "steps": [{k: v for k, v in self.step.items() if v is not None}],
+                    "steps": [
+                        {k: v for k, v in self.step.items() if v is not None},
+                        *self.behind,
+                    ],
                 }
             )
         )
