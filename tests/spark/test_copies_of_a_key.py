@@ -99,28 +99,27 @@ def test_a_loser_that_comes_long_after_its_winner_does_not_enter(spark, tmp_path
 def test_values_that_trade_places_with_null_are_a_conflict_and_have_one_winner(
     spark, tmp_path, cut
 ):
-    schema = {**WIDE, "a": "string", "b": "string"}
-    one, other = at("01T00", a="x", b=None), at("01T00", a=None, b="x")
+    schema = {**WIDE, "note_1": "string", "note_2": "string"}
+    one = at("01T00", note_1="x", note_2=None)
+    other = at("01T00", note_1=None, note_2="x")
     found = []
     for name, files in (("there", [[one], [other]]), ("back", [[other], [one]])):
         shop = Shop(tmp_path / name, dedup=MOST, source={"schema": schema})
         reports = play(shop, files, cut)
-        found.append(shop.rows(spark, columns=("a", "b")))
+        found.append(shop.rows(spark, columns=("note_1", "note_2")))
         assert sum(report.steps[0].conflicts for report in reports) == 1
     assert found[0] == found[1] and found[0].total() == 1
 
 
 def test_a_value_and_a_null_in_other_columns_are_told_apart_at_any_place(spark, tmp_path):
-    schema = {**WIDE, "a": "bigint", "b": "bigint", "c": "bigint"}
-    rows = [
-        at("01T00", a=a, b=b, c=c)
-        for a, b, c in ((7, None, None), (None, 7, None), (None, None, 7), (None, None, None))
-    ]
+    columns = ("n1", "n2", "n3")
+    schema = {**WIDE, **dict.fromkeys(columns, "bigint")}
+    rows = [at("01T00", **{column: 7}) for column in columns] + [at("01T00")]
     found = []
     for name, order_of_rows in (("up", rows), ("down", rows[::-1])):
         shop = Shop(tmp_path / name, dedup=MOST, source={"schema": schema})
         play(shop, [[row] for row in order_of_rows], (1, 3))
-        found.append(shop.rows(spark, columns=("a", "b", "c")))
+        found.append(shop.rows(spark, columns=columns))
     assert found[0] == found[1] and found[0].total() == 1
 
 
