@@ -1,7 +1,8 @@
-"""Runs every layer of tests in a process of its own, two at a time, and ends with one plain line, as pytest does.
+"""Runs every layer of tests in a process of its own, two at a time, and ends with one plain line.
 
-A layer's processes share nothing: a Spark session, an Airflow database or an imported library of one never reaches the next. Most of a short Spark run
-keeps one core busy, so the long layers that share a session run beside those that start processes of their own.
+A layer's processes share nothing: a Spark session, an Airflow database or an imported library of
+one never reaches the next. Most of a short Spark run keeps one core busy, so the long layers that
+share a session run beside those that start processes of their own.
 """
 
 import subprocess
@@ -23,7 +24,10 @@ NOT_TESTS = {"benchmarks"}
 
 
 def find_lanes() -> list[list[tuple[str, ...]]]:
-    """The lanes, with the layers whose folders hold tests. Raises SystemExit for a folder of tests that belongs to no layer."""
+    """The lanes, with the layers whose folders hold tests.
+
+    Raises SystemExit for a folder of tests that belongs to no layer.
+    """
     there = {
         path.relative_to(TESTS).parts[0]
         for path in TESTS.rglob("test_*.py")
@@ -32,7 +36,8 @@ def find_lanes() -> list[list[tuple[str, ...]]]:
     unknown = there - {folder for lane in LANES for layer in lane for folder in layer}
     if unknown:
         raise SystemExit(
-            f"tests/{', tests/'.join(sorted(unknown))}: no layer runs these tests; add them to LANES in tests/run.py"
+            f"tests/{', tests/'.join(sorted(unknown))}: no layer runs these tests; "
+            "add them to LANES in tests/run.py"
         )
     return [
         [
@@ -45,7 +50,10 @@ def find_lanes() -> list[list[tuple[str, ...]]]:
 
 
 def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Counter]:
-    """Run one layer and print what it said as one piece; returns pytest's exit code and how many tests ended how."""
+    """Run one layer and print what it said as one piece.
+
+    Returns pytest's exit code, and how many tests ended how.
+    """
     name = " + ".join(folders)
     print(f"──── {name}: started", flush=True)
     with tempfile.TemporaryDirectory(prefix="sluice-tests-") as scratch:
@@ -71,7 +79,8 @@ def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Coun
         missing = (
             ""
             if results.exists()
-            else f"pytest ended with exit code {ended.returncode} and left no results: {name} counts as one error\n"
+            else f"pytest ended with exit code {ended.returncode} and left no results: "
+            f"{name} counts as one error\n"
         )
         print(f"\n──── {name}\n{ended.stdout}{missing}", flush=True)
         return ended.returncode, count_outcomes(results)

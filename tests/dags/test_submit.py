@@ -1,4 +1,7 @@
-"""How a run is submitted, and what its exit code makes of the task. `spark-submit` is a script of the test that notes what it was given."""
+"""How a run is submitted, and what its exit code makes of the task.
+
+`spark-submit` is a script of the test that notes what it was given.
+"""
 
 import json
 import os
@@ -22,7 +25,8 @@ from tests.airflow_service import FIRST_DAY, land_visits, write_pipeline
 
 SCRIPT = """#!{python}
 import json, os, sys
-json.dump({{"arguments": sys.argv[1:], "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON")}}, open({noted!r}, "w"))
+given = {{"arguments": sys.argv[1:], "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON")}}
+json.dump(given, open({noted!r}, "w"))
 print("the driver says hello")
 sys.exit({code})
 """
@@ -37,7 +41,10 @@ class TaskInstance:
 
 @pytest.fixture
 def submit(pipelines, monkeypatch):
-    """submit(code, dag_id, **context) runs the task `run` with a spark-submit that exits with `code`, and returns what it was given."""
+    """submit(code, dag_id, **context) runs the task `run` and returns what spark-submit was given.
+
+    That ends with the exit code `code`.
+    """
     write_pipeline(pipelines, "visits")
     monkeypatch.setattr(settings, "jar_paths", lambda *sets: [])
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')
