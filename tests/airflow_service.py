@@ -90,7 +90,7 @@ class AirflowService:
             self.client.unpause(dag_id)
 
     def wait_until(self, condition: Callable[[], bool], timeout: float = 90) -> None:
-        """Ask until a condition holds: Airflow tells nobody when a DAG is found or a backfill done."""
+        """Ask until a condition holds: Airflow tells nobody that a DAG was found or a range is done."""
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, (

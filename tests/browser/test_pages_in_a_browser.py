@@ -52,7 +52,10 @@ def watched(airflow_service):
 
 @pytest.fixture
 def page(browser, watched):
-    """A page that is logged in as a viewer; the test fails when it asks another host for a thing."""
+    """A page that is logged in as a viewer.
+
+    The test fails when it asked another host for anything.
+    """
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page, foreign = context.new_page(), []
     page.on(

@@ -1,4 +1,7 @@
-"""A small shop whose orders the law tests land, run and compare: YAML, JSON lines, tables as multisets."""
+"""A small shop whose orders the law tests land, run and compare.
+
+YAML, JSON lines, and tables as multisets.
+"""
 
 import json
 from collections import Counter

@@ -169,7 +169,7 @@ def sums(rows):
 """
 BEHIND = {
     "an aggregate": {"transform": "t.py:sums", "event_time": {"column": "at"}},
-    "plain rows": {},
+    "plain rows": {"event_time": {"column": "at"}},
     "rows without copies": {
         "event_time": {"column": "at"},
         "dedup": {"keys": ["order_id"], "within": "2 days"},

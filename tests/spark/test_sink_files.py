@@ -59,7 +59,10 @@ SYSTEM = ", 'run' _run_id, 7L _batch_id, 'file:/landed' _source, current_timesta
 
 @pytest.fixture(scope="module")
 def batch(spark):
-    """A batch as the sinks get it, the user's columns and the system's, and its rows as a multiset."""
+    """A batch as the sinks get it, and its rows as a multiset.
+
+    It has the user's columns and the system's.
+    """
     frame = spark.createDataFrame(ROWS, SCHEMA)
     return frame.selectExpr("*", *SYSTEM.strip(", ").split(", ")), Counter(
         map(tuple, frame.collect())
