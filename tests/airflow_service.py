@@ -90,7 +90,10 @@ class AirflowService:
             self.client.unpause(dag_id)
 
     def wait_until(self, condition: Callable[[], bool], timeout: float = 90) -> None:
-        """Ask until a condition holds: Airflow tells nobody that a DAG was found or a range is done."""
+        """Ask until a condition holds.
+
+        Airflow tells nobody when a DAG was found or a backfill is finished.
+        """
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, (

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sluice.report import Counts
 
-from .shop import Shop
+from .shop import RULES, Shop
 
 TOGETHER = 50
 """Histories in a backlog that holds many."""
@@ -262,6 +262,7 @@ def open_shop(folder: Path, order_by: list[str], bound: int | None) -> Shop:
         folder,
         dedup={"keys": list(KEYS), "order_by": order_by},
         source={"schema": SCHEMA, "max_files_per_batch": bound},
+        rules=[rule for rule in RULES if rule["on_fail"] == "quarantine"],
     )
 
 

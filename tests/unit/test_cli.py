@@ -1,4 +1,4 @@
-"""The command line says what it found in one sentence, and its exit code means what the README says."""
+"""The command line says what it found in one sentence; exit codes mean what the README says."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ steps:
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder of one pipeline, `visits`, over a landing folder with one file; the root is `root/`."""
+    """A folder of one pipeline, `visits`, whose root is `root/`; one file has landed."""
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing" / "1.json").write_text('{"id": 1, "at": "2026-01-01T00:00:00Z"}\n')
@@ -41,7 +41,7 @@ def project(tmp_path, monkeypatch):
 
 
 def call(*arguments: object):
-    """Run `sluice` and return what it printed and its exit code; an exception of ours would be raised here."""
+    """Run `sluice` and return what it printed and its exit code; our exceptions are raised here."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result

@@ -16,7 +16,10 @@ CONTENT = b"a jar, as far as anyone can tell"
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty cache folder and a lock of one small jar, whose download writes CONTENT and is counted."""
+    """An empty cache folder and a lock of one small jar.
+
+    Its download writes CONTENT and is counted.
+    """
     monkeypatch.setenv("SLUICE_CACHE", str(tmp_path))
     jar = Jar("core", "com.example:thing:1.0", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
     monkeypatch.setattr(jars, "_read_lock", lambda: {"core": (jar,)})

@@ -34,7 +34,10 @@ ALLOWED = {
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
 }
-"""Layer -> layers it may import, at any place in its files. A module that is a layer of its own is named with its package."""
+"""Layer -> layers it may import, at any place in its files.
+
+A module that is a layer of its own is named with its package.
+"""
 
 _ON_SPARK = {"spark", "sources", "sinks", "quality", "streaming"}
 HOMES = {
@@ -72,7 +75,7 @@ UNLOADED = [
         ("orchestration.dag", "orchestration.tasks", "orchestration.standalone", "ui.plugin"),
     ),
 ]
-"""Libraries, and modules that must not load them: each group is imported in one fresh interpreter."""
+"""Libraries, and modules that must not load them; a group is imported in one new interpreter."""
 
 
 def layer_of(module: str) -> str:
@@ -81,7 +84,10 @@ def layer_of(module: str) -> str:
 
 
 def find_imports(path: Path) -> set[str]:
-    """Everything a file imports, lazily too: `sluice.` left out for our own modules, the package's name for others."""
+    """Everything a file imports, lazily too.
+
+    `sluice.` is left out for our own modules; others are known by their package's name.
+    """
     package = ("sluice", *path.relative_to(ENGINE).parent.parts)
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -167,8 +173,11 @@ def test_an_import_inside_a_function_is_found():
 )
 def test_importing_a_module_loads(libraries, modules):
     code = (
-        "import sys, importlib\nfor name in sys.argv[2].split():\n    importlib.import_module('sluice.' + name)\n"
-        "    loaded = [library for library in sys.argv[1].split() if library in sys.modules]\n    assert not loaded, f'{name} loads {loaded}'"
+        "import sys, importlib\n"
+        "for name in sys.argv[2].split():\n"
+        "    importlib.import_module('sluice.' + name)\n"
+        "    loaded = [library for library in sys.argv[1].split() if library in sys.modules]\n"
+        "    assert not loaded, f'{name} loads {loaded}'"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, " ".join(libraries), " ".join(modules)],

@@ -1,4 +1,7 @@
-"""The report as people see it: nothing of the data gets power over terminal or browser, nothing bad looks good."""
+"""The report as people see it.
+
+Nothing of the data gets power over terminal or browser, and nothing bad looks good.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta
