@@ -5,6 +5,7 @@
 """
 
 import json
+import re
 
 import pytest
 from sluice.errors import ExitCode
@@ -35,9 +36,8 @@ def test_rows_that_a_where_leaves_out_are_counted_as_filtered(spark, tmp_path):
     assert_balanced(report.counts)
     assert seen(report.counts) == (7, 3, 1, 2, 1, 0)
     assert (report.counts.entered, report.counts.made) == (3, 3)
-    assert "7 read = 1 written + 2 quarantined + 1 duplicate + 0 late + 3 filtered" in render_text(
-        report
-    )
+    text = render_text(report)
+    assert "7 read" in text and "3 filtered" in text
     shop.land(order(4, amount=7.0), order(2))
     report = shop.run()
     assert seen(report.counts) == (2, 1, 0, 0, 1, 0)
@@ -59,8 +59,7 @@ def test_a_range_counts_the_records_outside_of_it_as_filtered(spark, tmp_path):
     shop.land(order(1, day=1), order(2, day=2), order(3, day=2), order(4, day=3))
     (shop.landing / "0002.json").write_text("{broken\n")
     report = shop.run(window={"start": "2026-01-02", "end": "2026-01-03"})
-    if report.exit_code is ExitCode.TERMINAL:
-        pytest.skip(report.error)
+    assert (report.status, report.error) == ("done", None)
     assert_balanced(report.counts)
     assert seen(report.counts) == (5, 2, 2, 1, 0, 0)
 
@@ -151,7 +150,7 @@ def test_late_records_that_an_aggregate_drops_are_counted_as_late(spark, tmp_pat
     report = shop.run()
     assert report.error is None
     assert report.counts.late >= 1
-    assert "0 late" not in render_text(report)
+    assert not re.search(r"\b0 late", render_text(report))
     assert not any(amount > 1 for (amount,) in shop.rows(spark, columns=("amount",)))
 
 
