@@ -29,7 +29,7 @@ TOGETHER = 50
 """Histories in a backlog that holds many."""
 KINDS = 2
 """Kinds of steps: with `order_by` and without."""
-EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "153"))
+EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "306"))
 BACKLOGS = math.ceil(EXAMPLES / (KINDS * (1 + TOGETHER)))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WITHIN, TICK = timedelta(days=2), timedelta(microseconds=1)
@@ -148,13 +148,16 @@ def make_history(rng: random.Random, history: int, files: int) -> list[list[str]
 @st.composite
 def backlogs(draw, histories: int) -> list[tuple[list[str], bool]]:
     """Files of lines, each with whether a run comes after it."""
-    files = draw(st.integers(1, 3))
+    files = draw(st.sampled_from([3, 2, 1]))  # what is drawn first cuts the most
     rng = draw(
         st.randoms(use_true_random=histories > 1)
     )  # more draws than hypothesis keeps account of
     lines = [make_history(rng, history, files) for history in range(histories)]
     return [
-        ([line for history in lines for line in history[file]], draw(st.booleans()))
+        (
+            [line for history in lines for line in history[file]],
+            draw(st.sampled_from([True, False])),
+        )
         for file in range(files)
     ]
 
@@ -244,7 +247,7 @@ def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(
     )  # a backlog takes seconds, and shrinking one hundreds of backlogs
     @given(
         backlog=backlogs(histories),
-        bound=st.sampled_from([None, 1]),
+        bound=st.sampled_from([1, None]),
         order_by=st.sampled_from(ORDERS if ordered else [[]]),
     )
     def check(backlog, bound, order_by):
