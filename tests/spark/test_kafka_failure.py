@@ -4,8 +4,8 @@ import pytest
 from pyspark.errors import PySparkException
 from sluice.errors import SourceError, TransientError
 from sluice.sources.kafka import KafkaIntake
+from sluice.spark.failure import explain
 from sluice.spec import KafkaSource
-from sluice.streaming.drain import explain
 
 STACK = "\n\tat org.apache.spark.scheduler.Task.run(Task.scala:147)\n"
 JOB = (

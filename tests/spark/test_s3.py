@@ -20,8 +20,8 @@ from sluice.checkpoint import hold_lease
 from sluice.errors import ExitCode, SourceError, TransientError
 from sluice.report import list_reports
 from sluice.setup.jars import fetch_jars
+from sluice.spark.failure import UnreadableFile, explain
 from sluice.storage import Paths
-from sluice.streaming.drain import UnreadableFile, explain
 
 from tests.s3_server import S3Server
 
