@@ -140,6 +140,7 @@ def test_rows_that_a_mended_file_no_longer_has_go_and_the_report_says_how_many(s
     assert (report.status, report.error) == ("done", None)
     assert shop.ids(spark) == ["o1", "o4", "o5"]
     assert fates(report) == (2, 2, 0, 0, 0)
+    assert report.counts.removed == 3
     assert "removed" in render_text(report)
 
 
