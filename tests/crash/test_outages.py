@@ -1,4 +1,7 @@
-"""Servers that go away in the middle of a run end it as one that may pass, and the runs after it complete what it began, once."""
+"""Servers that go away in the middle of a run end it as one that may pass.
+
+The runs after it complete what it began, once.
+"""
 
 import os
 import random
@@ -26,7 +29,10 @@ NO_ANSWER, NO_DATABASE = "the brokers did not answer in time", "PostgreSQL faile
 
 @dataclass(frozen=True)
 class Outage:
-    """A server that goes away when a function is called: `holder` has it by `name`; at its `call`-th call, before it does anything or after it has."""
+    """A server that goes away when a function is called.
+
+    `holder` has it by `name`; at its `call`-th call, before it does anything or after it has.
+    """
 
     what: str
     holder: object

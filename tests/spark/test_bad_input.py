@@ -1,4 +1,6 @@
-"""What bad input gets that no file holds: one clear sentence, before Spark starts where that is possible; then the next run works.
+"""What bad input gets that no file holds: one clear sentence, and the next run works.
+
+It comes before Spark starts where that is possible.
 
 Bad rows and bad files are in tests/bad_input.
 """
@@ -39,11 +41,15 @@ def test_a_row_of_50_mb_is_a_row_like_all_others(spark, tmp_path):
     assert_next_run_works(project, "next.json", '{"id":3,"name":"a"}\n', (3, "a"), "id", "name")
 
 
-# --- files that come and go -----------------------------------------------------------------------------------------------------------------------
+# --- files that come and go ---
 
 
 def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_path, monkeypatch):
-    """Deleted before the batch lists it, deleted during reading, renamed by its writer, and landed after the headers were read."""
+    """Files that are gone or new in the middle of a batch.
+
+    Deleted before the batch lists them, deleted during reading, renamed by their writer, and landed
+    after the headers were read.
+    """
     project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP})
     before, during = (
         project.land("before.csv", "id,name,price\n1,a,1\n"),
@@ -104,7 +110,7 @@ def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(
     assert len(calls) == 2
 
 
-# --- what is refused before Spark starts ----------------------------------------------------------------------------------------------------------
+# --- what is refused before Spark starts ---
 
 
 def refuse_spark(*_args, **_kwargs):
@@ -199,7 +205,7 @@ def test_a_landing_folder_that_cannot_be_read_is_an_error_before_spark_starts(
     assert_sentence(report.error, "landing: the landing folder cannot be read. Give the user")
 
 
-# --- what only Spark can know --------------------------------------------------------------------------------------------------------------------
+# --- what only Spark can know ---
 
 
 @pytest.mark.parametrize(
