@@ -211,7 +211,7 @@ def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
     except SluiceError as error:
         ending = Ending.of(error)
         report = story.tell(ending)
-    if not ending.stored:
+    if not (ending.stored or story.tallies):
         return report
     try:
         rights.check_all()

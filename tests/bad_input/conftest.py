@@ -32,7 +32,10 @@ class Outcome:
 
 
 def read_by_kind(table: DataFrame, project: Project) -> dict[str, list[tuple[str, ...]]]:
-    """Kind -> its rows as (JSON without NULLs, reasons, detail, row); a table has the first, quarantine the rest."""
+    """Kind -> its rows as (JSON without NULLs, reasons, detail, row).
+
+    A table has the first, quarantine the rest.
+    """
     columns = [c for c in table.columns if c not in _SYSTEM]
     shown = (
         [F.col(c) for c in ("row", "reasons", "detail", "raw")]

@@ -1,4 +1,7 @@
-"""Servers that go away in the middle of a run end it as one that may pass, and the runs after it complete what it began, once."""
+"""Servers that go away in the middle of a run end it as one that may pass.
+
+The runs after it complete what it began, once.
+"""
 
 import os
 import random
@@ -10,7 +13,7 @@ from sluice.errors import ExitCode
 from sluice.sinks.jdbc import sink as jdbc
 from sluice.sinks.jdbc import staging as jdbc_staging
 from sluice.sinks.kafka.sink import KafkaWriter
-from sluice.streaming import execute
+from sluice.streaming import step
 
 from tests.crash.kafka_shop import KafkaShop, make_records
 from tests.kafka_broker import KafkaBroker
@@ -26,7 +29,10 @@ NO_ANSWER, NO_DATABASE = "the brokers did not answer in time", "PostgreSQL faile
 
 @dataclass(frozen=True)
 class Outage:
-    """A server that goes away when a function is called: `holder` has it by `name`; at its `call`-th call, before it does anything or after it has."""
+    """A server that goes away when a function is called.
+
+    `holder` has it by `name`; at its `call`-th call, before it does anything or after it has.
+    """
 
     what: str
     holder: object
@@ -58,7 +64,7 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
     return [
         Outage(
             "the broker dies before the stream begins",
-            execute,
+            step,
             "drain",
             broker.kill,
             broker.start,
@@ -66,16 +72,16 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
         ),
         Outage(
             "the broker is stopped before a planned batch is read",
-            execute,
-            "process_batch",
+            step,
+            "take_batch",
             broker.stop,
             broker.start,
             NO_ANSWER,
         ),
         Outage(
             "the broker hangs while a batch is read",
-            execute,
-            "process_batch",
+            step,
+            "take_batch",
             lambda: os.kill(broker.process_id, signal.SIGSTOP),
             lambda: os.kill(broker.process_id, signal.SIGCONT),
             NO_ANSWER,

@@ -15,7 +15,8 @@ REPORT = "/sluice/report"
 
 @pytest.fixture(scope="module")
 def site(metadata_database, tmp_path_factory):
-    """Airflow's whole web application over two pipelines, `visits` and `secret`, and one run of each that has no report."""
+    """Airflow's whole web application over two pipelines, `visits` and `secret`, and one run of
+    each that has no report."""
     from airflow.api_fastapi.app import cached_app, purge_cached_app
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
@@ -56,7 +57,8 @@ def viewer(site):
 
 @pytest.fixture
 def not_secret(monkeypatch):
-    """The simple auth manager lets every user see every DAG, so its answer for `secret` is replaced; everything around the answer is real."""
+    """The simple auth manager lets every user see every DAG, so its answer for `secret` is
+    replaced; everything around the answer is real."""
     from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 
     real = SimpleAuthManager.is_authorized_dag

@@ -1,4 +1,7 @@
-"""Pipelines run by a real scheduler with real Spark: what a person gets who triggers, waits, looks and backfills."""
+"""Pipelines run by a real scheduler with real Spark.
+
+What a person gets who triggers, waits, looks and backfills.
+"""
 
 import hashlib
 import json
@@ -13,7 +16,7 @@ from tests.airflow_service import AirflowService, land_visits
 
 
 def read_rows(table: str) -> Counter:
-    """The rows of a Delta table as a multiset of (id, at, page, seconds), read from its log without Spark."""
+    """The rows of a Delta table, (id, at, page, seconds), read from its log without Spark."""
     live: dict[str, None] = {}
     for commit in sorted(Path(table, "_delta_log").glob("*.json")):
         for action in map(json.loads, commit.read_text().splitlines()):
@@ -128,7 +131,10 @@ def test_a_repeated_backfill_closes_a_gap_and_leaves_the_schedule_alone(airflow_
 def run_backfill(
     service: AirflowService, dag_id: str, start: str, end: str, behavior: str, runs: int
 ) -> None:
-    """Backfill a range with Airflow's own command and wait until every run succeeded and Airflow holds the backfill for finished."""
+    """Backfill a range with Airflow's own command.
+
+    Waits until every run succeeded and Airflow holds the backfill for finished.
+    """
     service.airflow(
         "backfill",
         "create",

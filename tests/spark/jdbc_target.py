@@ -66,7 +66,8 @@ class Target:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             found = self.ask(
-                "SELECT pid FROM pg_stat_activity WHERE application_name = 'sluice' AND wait_event_type = 'Lock'"
+                "SELECT pid FROM pg_stat_activity "
+                "WHERE application_name = 'sluice' AND wait_event_type = 'Lock'"
             )
             if found:
                 return found[0][0]

@@ -1,6 +1,8 @@
-"""Runs pipelines on S3 one after the other in one session, in a process of its own: the S3 client is a jar of 686 MB that other tests' session has no place for.
+"""Runs pipelines on S3 one after the other in one session, in a process of its own.
 
-`python -m tests.spark.s3_runs FILE`: settings are those of this pipeline; a RunRequest a line in, its RunReport a line out.
+The S3 client is a jar of 686 MB that other tests' session has no place for.
+`python -m tests.spark.s3_runs FILE`: settings are those of this pipeline; a RunRequest a line in,
+its RunReport a line out.
 """
 
 import subprocess

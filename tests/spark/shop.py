@@ -1,4 +1,7 @@
-"""A small shop whose orders the law tests land, run and compare: YAML, JSON lines, tables as multisets."""
+"""A small shop whose orders the law tests land, run and compare.
+
+YAML, JSON lines, and tables as multisets.
+"""
 
 import json
 from collections import Counter
@@ -68,6 +71,7 @@ class Shop:
             "rules": RULES if rules is None else rules,
             **step,
         }
+        self.behind: list[dict] = []
         self.yaml = folder / "orders.yaml"
         self.write()
 
@@ -78,7 +82,10 @@ class Shop:
                 {
                     "name": "orders",
                     **pipeline,
-                    "steps": [{k: v for k, v in self.step.items() if v is not None}],
+                    "steps": [
+                        {k: v for k, v in self.step.items() if v is not None},
+                        *self.behind,
+                    ],
                 }
             )
         )

@@ -1,4 +1,7 @@
-"""The probe of Kafka topics says what Spark would read: real brokers, and checkpoints that Spark wrote."""
+"""The probe of Kafka topics says what Spark would read.
+
+Real brokers, and checkpoints that Spark wrote.
+"""
 
 import socket
 import time
@@ -206,7 +209,7 @@ def test_a_topic_that_was_deleted_or_made_anew_starts_a_run_and_one_that_never_w
 
 
 def wait_for_marks(broker, topic: str) -> None:
-    """The broker writes the mark that ends a transaction a moment after it has said that the transaction is over."""
+    """The mark that ends a transaction is written a moment after the broker has said it is over."""
     deadline = time.monotonic() + 30
     while broker.end_offsets(topic, IsolationLevel.READ_COMMITTED) != broker.end_offsets(topic):
         assert time.monotonic() < deadline

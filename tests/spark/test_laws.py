@@ -167,7 +167,8 @@ def test_law_4_a_backfill_never_touches_scheduled_state(spark, tmp_path):
     shop.run()
     whole = shop.rows(spark)
     spark.sql(
-        f"DELETE FROM delta.`{shop.root}/tables/orders/paid` WHERE at >= '2026-01-02' AND at < '2026-01-05'"
+        f"DELETE FROM delta.`{shop.root}/tables/orders/paid` "
+        "WHERE at >= '2026-01-02' AND at < '2026-01-05'"
     )
     checkpoint = shop.root / "checkpoints" / "orders" / "paid"
     before = {

@@ -1,4 +1,4 @@
-"""The retail pipeline over daily files, in one run and as they arrive, against a few lines of plain Python."""
+"""The retail pipeline over daily files, in one run and as they arrive, against plain Python."""
 
 import shutil
 from collections import Counter

@@ -61,7 +61,10 @@ SYSTEM = ", 'run' _run_id, 7L _batch_id, 'file:/landed' _source, current_timesta
 
 @pytest.fixture(scope="module")
 def batch(spark):
-    """A batch as the sinks get it, the user's columns and the system's, and its rows as a multiset."""
+    """A batch as the sinks get it, and its rows as a multiset.
+
+    It has the user's columns and the system's.
+    """
     frame = spark.createDataFrame(ROWS, SCHEMA)
     return frame.selectExpr("*", *SYSTEM.strip(", ").split(", ")), Counter(
         map(tuple, frame.collect())
@@ -172,8 +175,10 @@ def test_an_empty_batch_leaves_nothing_and_an_older_one_is_done(spark, tmp_path)
 
 
 class WatchedSystem:
-    """A file system that calls `before` before each operation that changes something. It copies and removes instead of renaming, as S3 does: a kill
-    can fall in between there, and on either side of it a rename is the same.
+    """A file system that calls `before` before each operation that changes something.
+
+    It copies and removes instead of renaming, as S3 does: a kill can fall in between there, and on
+    either side of it a rename is the same.
     """
 
     def __init__(self, system: JavaObject, before: Callable[[], None]) -> None:
@@ -205,7 +210,10 @@ class WatchedSystem:
 
 @pytest.fixture
 def images(tmp_path, monkeypatch):
-    """A function that calls another one, and returns what a kill before each of its operations on files, or after the last, would have left: copies of the root."""
+    """A function that calls another one and returns what kills would have left: copies of a root.
+
+    A kill comes before each of its operations on files, and after the last.
+    """
 
     def watch(root: Path, deliver: Callable[[], int]) -> list[Path]:
         taken, connect = [], file_store.connect

@@ -98,7 +98,10 @@ NUMBER = 3
 
 @pytest.fixture
 def play(spark, tmp_path):
-    """A function that writes the writer's module, delivers a batch of five rows in two partitions to it, and returns the number of rows and the calls."""
+    """A function that writes the writer's module and delivers a batch to it.
+
+    The batch has five rows in two partitions. Returns the number of rows, and the calls.
+    """
 
     def play_batch(
         name: str = "Writer", fail: tuple = (), opened: object = None

@@ -1,4 +1,7 @@
-"""Several sinks in one step, written from one batch, against real servers: each row of the target once in each, also when a batch comes again."""
+"""Several sinks in one step, written from one batch, against real servers.
+
+Each row of the target is once in each, also when a batch comes again.
+"""
 
 import json
 from collections import Counter

@@ -180,7 +180,8 @@ def test_a_commit_that_changes_rows_stops_the_run_unless_it_is_passed_over_or_re
 def test_columns_may_be_renamed_in_a_tracked_table(project, table):
     table.add(1)
     table.sql(
-        "ALTER TABLE {table} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.minReaderVersion = '2', delta.minWriterVersion = '5')"
+        "ALTER TABLE {table} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', "
+        "delta.minReaderVersion = '2', delta.minWriterVersion = '5')"
     )
     shop = project(schema_tracking=True)
     assert shop.run().error is None

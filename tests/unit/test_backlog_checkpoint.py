@@ -1,4 +1,7 @@
-"""Reading checkpoint files that Spark writes, without Spark: plain and compact logs, open batches, and damage."""
+"""Reading checkpoint files that Spark writes, without Spark.
+
+Plain and compact logs, open batches, and damage.
+"""
 
 import json
 import os
@@ -116,7 +119,7 @@ def test_files_of_a_planned_batch_are_waiting_and_the_batch_is_open(place):
 
 
 def test_files_logged_before_their_batch_was_planned_are_waiting(place):
-    """Spark writes the source's log first: a kill in between leaves files that are known and belong to no batch."""
+    """Spark writes the source's log first: a kill then leaves known files that are in no batch."""
     _, _, log, landing = place
     log.seen(0, (0, uri(landing, "a")))
     log.plan(0, 0)

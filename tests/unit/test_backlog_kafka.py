@@ -1,4 +1,7 @@
-"""What a checkpoint says of Kafka's offsets, what that makes of the brokers' answers, and patterns that Java and Python read alike."""
+"""What a checkpoint says of Kafka's offsets, and what that makes of the brokers' answers.
+
+And patterns that Java and Python read alike.
+"""
 
 import json
 import re

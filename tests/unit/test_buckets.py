@@ -1,4 +1,7 @@
-"""Paths of a bucket behave as paths of a disk, and a store that cannot be asked is never taken for an empty one."""
+"""Paths of a bucket behave as paths of a disk.
+
+A store that cannot be asked is never taken for an empty one.
+"""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor

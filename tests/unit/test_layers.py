@@ -23,14 +23,14 @@ ALLOWED = {
     "checkpoint": _BASE | {"report"},
     "backlog": _BASE | {"checkpoint"},
     "spark": _BASE | {"backlog", "checkpoint", "launch"},
-    "quality": _BASE | {"report"},
+    "quality": _BASE | {"report", "spark"},
     "sources": _STATE | {"spark"},
     "sinks": _BASE | {"spark"},
     "streaming": _STATE | {"launch", "quality", "sinks", "sources", "spark"},
     "runner": _STATE | {"launch", "quality", "spark", "streaming"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark"},
-    "cli": _STATE | {"runner", "setup", "streaming", "verify"},
+    "cli": _STATE | {"launch", "runner", "setup", "streaming", "verify"},
     "orchestration": _STATE | {"launch"},
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
@@ -74,7 +74,8 @@ UNLOADED = {
         ("orchestration.dag", "orchestration.tasks", "orchestration.standalone", "ui.plugin"),
     ),
 }
-"""Libraries, and modules that must not load them: each group is imported in one fresh interpreter."""
+"""Libraries, and modules that must not load them: each group is imported in one fresh
+interpreter."""
 
 
 def find_modules() -> dict[str, Path]:

@@ -1,4 +1,6 @@
-"""The report as people see it: nothing of the data gets power over terminal or browser, nothing bad looks good."""
+"""The report as people see it: nothing of the data gets power over terminal or browser, nothing bad
+looks good.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta

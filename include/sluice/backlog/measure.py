@@ -8,7 +8,7 @@ from ..checkpoint import find_unreported
 from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
 from ..spec import Pipeline, Step, never_ends, trigger_kind
-from ..storage import Paths
+from ..storage import Paths, delta_log, open_path
 from .notified import Arrivals
 from .probe import StepBacklog, Waiting
 from .probes import count_files, probe_of
@@ -53,13 +53,22 @@ def measure_step(
             reason=f"the backlog could not be measured ({error}), so the run decides",
         )
     died = f"run {unreported[0].run_id} died before its report" if unreported else ""
-    reason = _why_now(found) or waiting.doubt or died or _why_at_last(step, found, idle_run_every)
+    reason = _why_now(found) or waiting.doubt or died
+    reason = reason or _why_lost(step, paths, found) or _why_at_last(step, found, idle_run_every)
     return replace(found, must_run=bool(reason), reason=reason or "nothing is new")
 
 
 def _why_now(found: StepBacklog) -> str:
     """Why there is work to do, as far as it is seen."""
     return "a batch was planned and not finished" if found.open_batch else found.headline
+
+
+def _why_lost(step: Step, paths: Paths, found: StepBacklog) -> str:
+    """Why a run must look, and will refuse to go on: the memory of what was read is not there."""
+    if step.target is None or step.target.name is not None or found.last_run is None:
+        return ""
+    path = step.target_path(paths)
+    return "" if open_path(delta_log(path)).exists() else f"the step's table {path} is gone"
 
 
 def _why_at_last(step: Step, found: StepBacklog, idle_run_every: timedelta) -> str:

@@ -2,17 +2,16 @@
 
 from .attempt import Attempt, note_attempt, read_attempt
 from .epochs import complete_epochs
-from .holder import Holder, check_parents
+from .holder import Holder, check_parents, start_of
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
-from .log import Checkpoint, SeenFile, normalize_uri, spark_folder
+from .log import Checkpoint, SeenFile, normalize_uri
 from .manifest import Manifest, note_target, open_manifest
 from .rights import Rights
 
 __all__ = [
     "Checkpoint",
     "SeenFile",
-    "spark_folder",
     "normalize_uri",
     "Entry",
     "Holder",
@@ -31,4 +30,5 @@ __all__ = [
     "read_attempt",
     "Rights",
     "take_turn",
+    "start_of",
 ]

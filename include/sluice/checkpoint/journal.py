@@ -50,7 +50,8 @@ def find_unreported(
     paths: Paths, step: str, checkpoint: str, run_id: str | None, newest_commit: int | None
 ) -> tuple[list[Entry], list[Entry]]:
     """Split the notes of committed batches: those no report holds (a run died, or `run_id` itself ran before and its report will be replaced), and the rest."""
-    missing, reported = [], []
+    missing: list[Entry] = []
+    reported: list[Entry] = []
     for entry in read_journal(checkpoint):
         if newest_commit is None or entry.batch.batch_id > newest_commit:
             continue  # the batch was not committed: it comes again, and is noted again
@@ -66,9 +67,14 @@ def _is_reported(paths: Paths, step: str, entry: Entry) -> bool:
     except FileNotFoundError:
         return False
     return any(
-        s.name == step and any(b.batch_id == entry.batch.batch_id for b in s.batches)
+        s.name == step and any(_is_same(batch, entry.batch) for batch in s.batches)
         for s in report.steps
     )
+
+
+def _is_same(told: BatchReport, noted: BatchReport) -> bool:
+    """By their keys; reports of before have none."""
+    return told.key == noted.key if told.key and noted.key else told.batch_id == noted.batch_id
 
 
 def forget(checkpoint: str, entries: list[Entry]) -> None:

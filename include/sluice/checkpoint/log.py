@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
-from ..storage import open_path
+from ..storage import open_path, spark_folder
 
 
 def normalize_uri(uri: str) -> str:
@@ -52,11 +52,6 @@ def _json_lines(path: Path) -> list[dict]:
     if not lines or not lines[0].startswith("v"):
         raise ValueError(f"{path} does not start with a version line")
     return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]
-
-
-def spark_folder(checkpoint: str) -> str:
-    """Where Spark keeps its part of a step's checkpoint."""
-    return f"{checkpoint}/spark"
 
 
 class Checkpoint:

@@ -96,7 +96,10 @@ def validate(
 
 @app.command()
 def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
-    """Show what is waiting and what a run would do, without starting Spark. Exit code 3 when nothing is new."""
+    """Show what is waiting and what a run would do, without starting Spark.
+
+    Exit code 3 when nothing is new.
+    """
     _, pipeline = load(name, spec)
     paths = Paths.under(root, pipeline.name)
     backlog = measure_pipeline(pipeline, paths)

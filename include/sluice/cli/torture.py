@@ -22,7 +22,8 @@ def torture(
         ),
     ] = None,
 ) -> None:
-    """Kill runs of a pipeline at random moments, drain it, and prove that nothing is lost or doubled."""
+    """Kill runs of a pipeline at random moments, drain it, and prove that nothing is lost or
+    doubled."""
     from ..verify.torture import torture as kill
 
     file, pipeline = load(name, spec)

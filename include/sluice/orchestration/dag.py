@@ -1,8 +1,11 @@
-"""Pipeline -> two DAGs: `<name>` drains what is new, `<name>_backfill` covers a range of event time."""
+"""Pipeline -> two DAGs: `<name>` drains what is new, `<name>_backfill` covers a range of event
+time.
+"""
 
 from collections.abc import Iterable
 from datetime import UTC, timedelta
 from pathlib import Path
+from typing import Any
 
 from airflow.sdk import DAG, Asset, Param
 
@@ -64,11 +67,12 @@ def _gate_task(pipeline: Pipeline):
     )(pipeline.name)
 
 
-def _common(pipeline: Pipeline) -> dict:
+def _common(pipeline: Pipeline, run_types: list[str]) -> dict[str, Any]:
     start = pipeline.start_date
     return {
         "start_date": start.replace(tzinfo=UTC) if start.tzinfo is None else start,
         "catchup": False,
+        "allowed_run_types": run_types,
         "auto_register": False,  # only what a DAG file puts into its globals is a DAG; broken_pipelines.py builds them and keeps none
         "max_active_runs": 1,
         "default_args": {"owner": pipeline.owner, "retry_delay": timedelta(seconds=30)},
@@ -76,15 +80,17 @@ def _common(pipeline: Pipeline) -> dict:
 
 
 def build_dag(pipeline: Pipeline, path: Path) -> DAG:
-    """The DAG `<name>`: probe -> run -> gate. Raises SpecError when the schedule is not one Airflow understands."""
+    """The DAG `<name>`: probe -> run -> gate.
+
+    Raises SpecError when the schedule is not one Airflow understands.
+    """
     with DAG(
         pipeline.name,
         schedule=scheduled_timetable(pipeline.schedule, str(path)),
         doc_md=pipeline.description
         or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown here.",
         tags=["sluice"],
-        allowed_run_types=_EVERY_RUN_BUT_BACKFILL,
-        **_common(pipeline),
+        **_common(pipeline, _EVERY_RUN_BUT_BACKFILL),
     ) as dag:
         probe = probe_task.override(
             execution_timeout=MARGIN,
@@ -96,14 +102,16 @@ def build_dag(pipeline: Pipeline, path: Path) -> DAG:
 
 
 def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
-    """The DAG `<name>_backfill`: run -> gate, never started by the scheduler itself. Raises SpecError as `build_dag` does."""
-    moment = {"type": ["null", "string"], "format": "date-time"}
+    """The DAG `<name>_backfill`: run -> gate, never started by the scheduler itself.
+
+    Raises SpecError as `build_dag` does.
+    """
+    moment: dict[str, Any] = {"type": ["null", "string"], "format": "date-time"}
     with DAG(
         pipeline.name + BACKFILL,
         schedule=backfill_timetable(pipeline.schedule, str(path)),
         doc_md=_BACKFILL_NOTE.format(name=pipeline.name) + pipeline.description,
         tags=["sluice", "backfill"],
-        allowed_run_types=["backfill", "manual"],
         is_paused_upon_creation=False,
         params={
             "from": Param(
@@ -119,7 +127,7 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
                 description="Add what is missing, or replace the range.",
             ),
         },
-        **_common(pipeline),
+        **_common(pipeline, ["backfill", "manual"]),
     ) as dag:
         _run_task(pipeline, path.name, backfill=True) >> _gate_task(pipeline)
     return dag
@@ -128,9 +136,11 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
 def load_dags(
     folder: str | Path | None = None, only: str | None = None
 ) -> tuple[dict[str, DAG], list[SpecError]]:
-    """Build the DAGs of every pipeline file in a folder, and collect an error for each file that is broken.
+    """Build the DAGs of every pipeline file in a folder, and collect an error for each file that is
+    broken.
 
-    Args: folder: `$SLUICE_PIPELINES` by default. only: the one DAG id a task needs; then the other files are not read.
+    Args: folder: `$SLUICE_PIPELINES` by default. only: the one DAG id a task needs; then the other
+    files are not read.
     """
     files = find_pipelines(folder or pipelines_folder())
     named = [path for path in files if only and path.stem in (only, only.removesuffix(BACKFILL))]

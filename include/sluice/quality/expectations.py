@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from ..errors import SpecError
 from ..report.model import Outcome, RuleResult
+from ..spark.fault import read_fault
 from ..spec import RuleSpec, rule_columns
 from .literals import in_utc
 from .names import check_type, rule_name
@@ -174,8 +175,9 @@ def _error_of(result: object) -> str | None:
 
 
 def _first_line(error: object) -> str:
-    text = str(error).strip().splitlines()
-    return (text[0] if text else type(error).__name__)[:300]
+    """Why, in a line that quotes no value: a job of a rule computes the whole row, not only the columns that the rule names."""
+    raised = error if isinstance(error, Exception) else Exception(error)
+    return read_fault(raised).sentence[:300] or type(error).__name__
 
 
 def _reveals(rule: RuleSpec, hide: set[str]) -> bool:

@@ -1,4 +1,6 @@
-"""The geometry of the report's charts: numbers in, coordinates out; report.html.j2 draws them, so that every value is escaped in one place."""
+"""The geometry of the report's charts: numbers in, coordinates out; report.html.j2 draws them, so
+that every value is escaped in one place.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +18,8 @@ _PLOT_HEIGHT = 150.0
 
 @dataclass(frozen=True)
 class Ribbon:
-    """One fate's share of the rows: heights in px, `path` in a box 100 wide that is stretched to the page."""
+    """One fate's share of the rows: heights in px, `path` in a box 100 wide that is stretched to
+    the page."""
 
     fate: str
     rows: int
@@ -29,7 +32,8 @@ class Ribbon:
 
 @dataclass(frozen=True)
 class Flow:
-    """Rows on the left splitting into fates on the right; `intake` is the count before a transform that changed it."""
+    """Rows on the left splitting into fates on the right; `intake` is the count before a transform
+    that changed it."""
 
     height: float
     top: float
@@ -156,7 +160,8 @@ def _draw_bar(group: list[BatchReport], counts: Counts, top: int, x: float, widt
 
 @dataclass(frozen=True)
 class Lane:
-    """The event times of one batch on the time axis, percent of its width; `mark` is the watermark in force in it."""
+    """The event times of one batch on the time axis, percent of its width; `mark` is the watermark
+    in force in it."""
 
     label: str
     x: float
@@ -176,7 +181,8 @@ class Timeline:
 
 
 def draw_timeline(step: StepReport) -> Timeline | None:
-    """Lanes by batch, or one for the run when there are too many; None when no row had an event time."""
+    """Lanes by batch, or one for the run when there are too many; None when no row had an event
+    time."""
     spread = event_range(step.batches)
     if spread is None:
         return None
@@ -187,26 +193,19 @@ def draw_timeline(step: StepReport) -> Timeline | None:
     )
     length = (end - start).total_seconds() or 1.0
 
-    def place(moment: datetime | None) -> float | None:
-        return (
-            None
-            if moment is None
-            else min(max(100 * (to_utc(moment) - start).total_seconds() / length, 0.0), 100.0)
-        )
+    def place(moment: datetime) -> float:
+        return min(max(100 * (to_utc(moment) - start).total_seconds() / length, 0.0), 100.0)
 
-    dated = [batch for batch in step.batches if batch.event_time_min and batch.event_time_max]
-    if len(dated) > _MAX_LANES:
-        lanes = [Lane("all batches", place(spread[0]), place(spread[1]) - place(spread[0]), None)]
-    else:
-        lanes = [_draw_lane(batch, place) for batch in dated]
-    return Timeline(start, end, lanes, place(before), place(after))
+    def lane(label: str, first: datetime, last: datetime, mark: datetime | None) -> Lane:
+        x = place(first)
+        return Lane(label, x, place(last) - x, place(mark) if mark else None)
 
-
-def _draw_lane(batch: BatchReport, place) -> Lane:
-    x = place(batch.event_time_min)
-    return Lane(
-        f"batch {batch.batch_id}",
-        x,
-        place(batch.event_time_max) - x,
-        place(from_millis(batch.watermark_ms)),
-    )
+    lanes = [
+        lane(f"batch {b.batch_id}", b.event_time_min, b.event_time_max, from_millis(b.watermark_ms))
+        for b in step.batches
+        if b.event_time_min and b.event_time_max
+    ]
+    if len(lanes) > _MAX_LANES:
+        lanes = [lane("all batches", *spread, None)]
+    marks = [place(moment) if moment else None for moment in (before, after)]
+    return Timeline(start, end, lanes, *marks)

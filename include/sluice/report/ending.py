@@ -10,8 +10,8 @@ Status = Literal["done", "nothing new", "stopped by a rule", "failed", "out of t
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a run. `stored`: its report is kept; not where there is nothing to tell, and not
-    by a run that had no right to begin, because another one is at work."""
+    """The end of a run. `stored`: its report is kept in any case; else only where a step has begun:
+    nothing was new, or another run that is at work held a checkpoint."""
 
     status: Status = "done"
     exit_code: ExitCode = ExitCode.DONE

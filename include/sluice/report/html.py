@@ -1,4 +1,6 @@
-"""RunReport -> one self-contained HTML page: no script, no request, every value escaped by the template engine."""
+"""RunReport -> one self-contained HTML page: no script, no request, every value escaped by the
+template engine.
+"""
 
 from functools import cache
 from importlib.resources import files

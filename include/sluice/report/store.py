@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ..errors import TerminalError
 from ..spec import clean_run_id
@@ -14,20 +15,23 @@ from .render import render_html
 
 _log = logging.getLogger(__name__)
 
-# Files are looked at in the order they were written, reports are wanted in the order their runs started. Both agree but for runs that overlap
-# (a backfill beside the schedule), so this many more are read than asked for.
+# Files are looked at in the order they were written, reports are wanted in the order their runs
+# started. Both agree but for runs that overlap (a backfill beside the schedule), so this many more
+# are read than asked for.
 _OVERLAPPING_RUNS = 8
 
 
 def report_path(folder: str | os.PathLike, run_id: str, suffix: str = "json") -> Path:
-    """The file of one run inside `folder`, whatever the run id contains; `suffix` is `json` or `html`."""
+    """The file of one run inside `folder`, whatever the run id contains; `suffix` is `json` or
+    `html`."""
     return open_path(folder) / f"{clean_run_id(run_id)}.{suffix}"
 
 
 def write_report(report: RunReport, folder: str | os.PathLike) -> str:
     """Write `<run id>.html`, then `<run id>.json`, and return the JSON's path.
 
-    The JSON comes last: a run is listed when its JSON is there, and then its HTML is there too. Raises OSError when the folder cannot be written.
+    The JSON comes last: a run is listed when its JSON is there, and then its HTML is there too.
+    Raises OSError when the folder cannot be written.
     """
     if not is_remote(folder):
         open_path(folder).mkdir(parents=True, exist_ok=True)
@@ -38,7 +42,10 @@ def write_report(report: RunReport, folder: str | os.PathLike) -> str:
 
 
 def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
-    """The report of one run. Raises FileNotFoundError when there is none, TerminalError when its file is not a report."""
+    """The report of one run.
+
+    Raises FileNotFoundError when there is none, TerminalError when its file is not a report.
+    """
     path = report_path(folder, run_id)
     try:
         report = RunReport.model_validate_json(path.read_bytes())
@@ -48,7 +55,8 @@ def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
             where=str(path),
             do="Delete it, or read it with the version that wrote it",
         ) from error
-    # Two ids can share a file name (`a:b` and `a_b`); the clean name itself is as good an id, it is what a URL or a file listing gives.
+    # Two ids can share a file name (`a:b` and `a_b`); the clean name itself is as good an id, it is
+    # what a URL or a file listing gives.
     if run_id not in (report.run_id, clean_run_id(report.run_id)):
         raise FileNotFoundError(
             f"no report of run {run_id!r}: {path} holds the report of {report.run_id!r}"
@@ -57,7 +65,8 @@ def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
 
 
 def list_reports(folder: str | os.PathLike, limit: int | None = None) -> list[RunReport]:
-    """Reports of a folder, newest `started` first; with a limit only about that many files are read. A file that is no report is skipped with a warning."""
+    """Reports of a folder, newest `started` first; with a limit only about that many files are
+    read. A file that is no report is skipped with a warning."""
     wanted = None if limit is None else limit + _OVERLAPPING_RUNS
     reports: list[RunReport] = []
     for path in _newest_files(folder):
@@ -103,7 +112,7 @@ def _list_folder(home: Path) -> list[tuple[float, str]]:
         ]
 
 
-def _list_bucket(home: Path) -> list[tuple[float, str]]:
+def _list_bucket(home: Any) -> list[tuple[float, str]]:
     home.fs.invalidate_cache()  # fsspec remembers listings for the life of the process, and a UI's process lives long
     found = []
     for entry in home.fs.ls(home.path, detail=True):

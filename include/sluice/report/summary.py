@@ -1,4 +1,6 @@
-"""What a report says in a sentence: the verdict, the next step, the order in which people want to see rules."""
+"""What a report says in a sentence: the verdict, the next step, the order in which people want to
+see rules.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,7 +100,10 @@ def missing_rows(counts: Counts) -> int:
 
 
 def _describe_gap(counts: Counts) -> str:
-    unread, unfated = counts.read - counts.malformed - counts.filtered - counts.entered, missing_rows(counts)
+    unread, unfated = (
+        counts.read - counts.malformed - counts.filtered - counts.entered,
+        missing_rows(counts),
+    )
     parts = (
         [
             f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"
@@ -117,7 +122,8 @@ def _describe_gap(counts: Counts) -> str:
 
 
 def balance_notes(counts: Counts) -> list[str]:
-    """The sentences that go with a balance line: what is inside the fates, and what does not add up."""
+    """The sentences that go with a balance line: what is inside the fates, and what does not add
+    up."""
     notes = []
     if not counts.balanced:
         notes.append(f"DOES NOT BALANCE: {_describe_gap(counts)}.")
@@ -143,7 +149,8 @@ def describe_input(step: StepReport) -> str:
 
 
 def step_notes(step: StepReport) -> list[str]:
-    """The sentences about further sinks, copies and lateness: what went where, keys whose copies differ, how long a horizon the rows would have needed."""
+    """The sentences about further sinks, copies and lateness: what went where, keys whose copies
+    differ, how long a horizon the rows would have needed."""
     notes = [
         f"{format_count(rows)} rows were delivered to {printable(place)}."
         for place, rows in step.delivered.items()
@@ -187,7 +194,8 @@ def step_notes(step: StepReport) -> list[str]:
 
 
 def sort_rules(rules: list[RuleResult]) -> list[RuleResult]:
-    """Failed first, then could-not-evaluate, then passed; within each `stop` before `quarantine` before `warn`."""
+    """Failed first, then could-not-evaluate, then passed; within each `stop` before `quarantine`
+    before `warn`."""
     return sorted(
         rules,
         key=lambda rule: (_OUTCOME_ORDER[rule.outcome], _ON_FAIL_ORDER[rule.on_fail], rule.name),

@@ -1,6 +1,9 @@
-"""Which output modes a query may have, checked before it starts: the programming guide's table, then Spark's own checker.
+"""Which output modes a query may have, checked before it starts.
 
-`append`: a row comes once, when it can change no more. `update`: each batch brings the rows that changed. `complete`: each batch brings all of them.
+First by the programming guide's table, then by Spark's own checker.
+
+`append`: a row comes once, when it can change no more. `update`: each batch brings the rows that
+changed. `complete`: each batch brings all of them.
 """
 
 from enum import StrEnum
@@ -9,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ..errors import SpecError
-from .failure import sql_message
+from .fault import sql_message
 
 
 class QueryType(StrEnum):
@@ -34,9 +37,8 @@ TABLE: dict[QueryType, dict[str, str]] = {
     QueryType.MAP_GROUPS: {"append": _CHANGES, "complete": _GROWS},
     QueryType.FLAT_MAP_APPEND: {"update": _ONCE, "complete": _GROWS},
     QueryType.FLAT_MAP_UPDATE: {"append": _CHANGES, "complete": _GROWS},
-    QueryType.INNER_JOIN: {
-        "complete": _GROWS
-    },  # the guide's table leaves out update, which Spark 4.2 takes: rows of an inner join come once in either
+    # The guide leaves out update, which Spark 4.2 takes: rows of an inner join come once in either.
+    QueryType.INNER_JOIN: {"complete": _GROWS},
     QueryType.OUTER_JOIN: {"update": _ONCE, "complete": _GROWS},
     QueryType.OTHER: {"complete": _GROWS},
 }
@@ -51,7 +53,8 @@ _STATE = {
 }
 _KEEPS = {"Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "Limit", *_STATE}
 _ADVICE = {
-    "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and group by that time or a window of it, "
+    "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and "
+    "group by that time or a window of it, "
     "or write `mode: update` at a Kafka sink, in a step without a Delta table",
     "update": "Leave `mode: update` out",
 }
@@ -70,7 +73,7 @@ def find_query_types(frame: DataFrame) -> set[QueryType]:
 
 
 def is_stateful(frame: DataFrame) -> bool:
-    """True where Spark keeps something from batch to batch, so that reading a batch twice would change it twice."""
+    """True where Spark keeps something from batch to batch: to read one twice changes it twice."""
     return any(
         node.getClass().getSimpleName() in _KEEPS or _type_of(node) is not None
         for node in _streaming_nodes(frame)
@@ -78,7 +81,13 @@ def is_stateful(frame: DataFrame) -> bool:
 
 
 def check_output_mode(frame: DataFrame, mode: str, where: str) -> None:
-    """Raise SpecError when a streaming frame cannot be written in an output mode. Args: where: the step, for the message."""
+    """Raise SpecError when a streaming frame cannot be written in an output mode.
+
+    Args:
+        frame: the query.
+        mode: append, update or complete.
+        where: the step, for the message.
+    """
     for query in sorted(find_query_types(frame)):
         if (why := why_not(query, mode)) is not None:
             raise SpecError(
@@ -99,7 +108,7 @@ def spark_refusal(frame: DataFrame, mode: str) -> str | None:
 
 
 def continuous_refusal(frame: DataFrame) -> str | None:
-    """What Spark's own check says against a query under the continuous trigger; None when it would start."""
+    """What Spark says against a query under the continuous trigger; None when it would start."""
     return _ask(
         frame,
         "checkForContinuous",

@@ -1,6 +1,7 @@
-"""Spark's logical plans, read and rebuilt node by node: what a query does is seen here, not guessed from its text.
+"""Spark's logical plans, read and rebuilt node by node: what a query does is seen, not guessed.
 
-PySpark has no public way to look into a plan; these are the JVM's own classes, of the one version that the project runs on.
+PySpark has no public way to look into a plan; these are the JVM's own classes, of the one version
+that the project runs on.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +30,7 @@ def walk(node: JavaObject) -> Iterator[JavaObject]:
 
 
 def analyzed_plan(frame: DataFrame) -> JavaObject:
-    """What a frame does, every name resolved, with its common table expressions put where they are used."""
+    """What a frame does, every name resolved and every WITH put where it is used."""
     jvm, plan = frame.sparkSession._jvm, frame._jdf.queryExecution().analyzed()
     if kind(plan) != "WithCTE":
         return plan
@@ -43,12 +44,15 @@ def frame_of_plan(spark: SparkSession, plan: JavaObject) -> DataFrame:
 
 
 def column_of(spark: SparkSession, expression: JavaObject) -> Column:
-    """A resolved expression as a column: its references stay what they are, whatever else bears their names."""
+    """A resolved expression as a column: it means the same, whatever else bears its names."""
     return Column(spark._jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
 def is_query(spark: SparkSession, sql: str) -> bool:
-    """False for a statement that would do something as soon as it is analyzed, such as DROP TABLE. Raises what Spark's parser raises."""
+    """False for a statement that acts as soon as it is analyzed, such as DROP TABLE.
+
+    Raises what Spark's parser raises.
+    """
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
     commands = ("Command", "ParsedStatement", "CompoundPlanStatement")
     gateway = spark.sparkContext._gateway
@@ -56,7 +60,11 @@ def is_query(spark: SparkSession, sql: str) -> bool:
 
 
 def holds(spark: SparkSession, expression: JavaObject, *patterns: str) -> bool:
-    """True when an expression holds one of Spark's tree patterns: `PYTHON_UDF`, `PLAN_EXPRESSION` (a query of its own)."""
+    """True when an expression holds one of Spark's tree patterns.
+
+    Args:
+        patterns: such as `PYTHON_UDF` or `PLAN_EXPRESSION` (a query of its own).
+    """
     known = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     return any(expression.containsPattern(getattr(known, name)()) for name in patterns)
 

@@ -46,14 +46,15 @@ class Dropped:
     late: int = 0
 
 
-def count_dropped(session: SparkSession) -> Dropped:
-    """What the operators dropped from the batch that the session's query has just read.
+def count_dropped() -> Dropped:
+    """What the operators dropped from the batch that the running query has just read.
 
     Asked within the batch, because its note must hold them: the query's own progress comes too
     late for a run that dies after it.
     """
     duplicate = late = 0
-    for query in session.streams.active:
+    home = SparkSession.builder.getOrCreate()  # a batch's own session is a copy, without queries
+    for query in home.streams.active:
         nodes = [query._jsq.streamingQuery().lastExecution().executedPlan()]
         for node in nodes:
             below = node.children()

@@ -55,8 +55,8 @@ class RunRequest(Spec):
     """What the probe saw; chooses the JVM profile."""
 
     parents: list[tuple[int, float]] = []
-    """Process id and start time (epoch seconds) of those who asked for the run, on this machine: it
-    stops when one is gone."""
+    """Process id and start (`checkpoint.start_of`) of those who asked for the run, on this machine:
+    it stops when one is gone."""
 
     @model_validator(mode="after")
     def _check_trial(self) -> "RunRequest":

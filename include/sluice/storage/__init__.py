@@ -7,11 +7,13 @@ from .paths import (
     PROJECT,
     Paths,
     batches_folder,
+    delta_log,
     is_remote,
     lease_folder,
     open_path,
     open_remote,
     resolve_path,
+    spark_folder,
 )
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "remove_tree",
     "replace_file",
     "resolve_path",
+    "spark_folder",
+    "delta_log",
     "s3_client",
     "split_uri",
     "store_errors",

@@ -71,6 +71,16 @@ def _beside(folder: str, kind: str) -> str:
     return f"{parent}/{kind}/{name}"
 
 
+def spark_folder(checkpoint: str) -> str:
+    """Spark's own part of a step's checkpoint: its offsets, commits and state."""
+    return f"{checkpoint}/spark"
+
+
+def delta_log(table: str) -> str:
+    """Where a Delta table keeps its commits."""
+    return f"{table}/_delta_log"
+
+
 @dataclass(frozen=True)
 class Paths:
     """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made

@@ -98,7 +98,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
     lookout = Lookout(plan.rules.row, watermark, newest, plan.rules.hidden, plan.gathers)
     with _kept(plan, batch) as (rows, source):
         survey = take_survey(rows, lookout, source)
-        counts = _count(plan, batch, rows, survey)
+        counts = _count(plan, batch, survey)
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
         with reduce_batch(plan, rows, survey, watermark) as unique:
@@ -148,7 +148,7 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
         yield rows, None
 
 
-def _count(plan: Plan, batch: Batch, rows: DataFrame, survey: Survey) -> Counts:
+def _count(plan: Plan, batch: Batch, survey: Survey) -> Counts:
     """The records of a batch, and what its operators dropped of them.
 
     Raises UnbalancedReport where Spark's readers gave other records than were counted.
@@ -167,7 +167,7 @@ def _count(plan: Plan, batch: Batch, rows: DataFrame, survey: Survey) -> Counts:
     )
     if not plan.stateful:
         return counts
-    dropped = count_dropped(rows.sparkSession)
+    dropped = count_dropped()
     more = dropped.duplicate + dropped.late
     counts += Counts(made=more, duplicate=dropped.duplicate, late=dropped.late)
     return counts if survey.branched else counts + Counts(read=more, entered=more)

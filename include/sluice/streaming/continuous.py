@@ -1,4 +1,7 @@
-"""Runs a step under Spark's continuous trigger: no batches, so nothing is counted, refused or remembered; rows go out as they come."""
+"""Runs a step under Spark's continuous trigger, where rows go out as they come.
+
+There are no batches, so nothing is counted, refused or remembered.
+"""
 
 import time
 
@@ -6,13 +9,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
-from ..checkpoint import Checkpoint, complete_epochs, open_manifest, spark_folder
+from ..checkpoint import Checkpoint, complete_epochs, open_manifest
 from ..errors import PreflightError, SpecError
 from ..sinks import prepare_sinks, writer_of
 from ..sources import Intake
 from ..spark.columns import DEFECT, ENTERED, STAGE
 from ..spark.output_mode import continuous_refusal
 from ..spec import Step, Trigger
+from ..storage import spark_folder
 from .drain import explain
 from .run import Run
 from .tally import Tally
@@ -59,7 +63,10 @@ def _open(run: Run, step: Step, intake: Intake) -> DataStreamWriter:
 
 
 def _check_cores(run: Run, step: Step, intake: Intake) -> None:
-    """Raise PreflightError where a task could not start: each partition has one that never ends, and without all of them nothing is ever noted."""
+    """Raise PreflightError where a task could not start.
+
+    Each partition has one that never ends, and without all of them nothing is ever noted.
+    """
     partitions, cores = intake.partitions, run.spark.sparkContext.defaultParallelism
     if run.spark.sparkContext.master.startswith("local") and partitions > cores:
         raise PreflightError(

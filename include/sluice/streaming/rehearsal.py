@@ -1,5 +1,7 @@
-"""Builds every step of a pipeline over an empty folder: SQL, Python, rules and columns are checked
-by Spark, and nothing is read."""
+"""Builds every step of a pipeline over an empty folder, so that Spark checks it.
+
+SQL, Python, rules and columns are checked, and nothing is read.
+"""
 
 from pathlib import Path
 
@@ -13,9 +15,9 @@ from .run import Run
 
 
 def build_without_data(file: Path, folder: Path) -> list[str]:
-    """Names of the steps that were built, in order; what building creates goes into `folder`.
+    """Names of the steps that were built, in order.
 
-    Raises SpecError and PreflightError.
+    What building creates goes into `folder`. Raises SpecError and PreflightError.
     """
     pipeline = load_pipeline(file)
     landing = Path(folder) / "landing"

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from ..backlog import measure_step
-from ..checkpoint import Checkpoint, complete_epochs, spark_folder
+from ..checkpoint import Checkpoint, complete_epochs
 from ..sources import Found, Intake, choose_intake
 from ..spark.failure import ChangedTable, UnplannedFiles, UnreadableFile
 from ..spark.table_setup import locate_target
 from ..spec import Step, Trigger, describe_trigger, never_ends, trigger_kind
+from ..storage import spark_folder
 from .batch import Batch, process
 from .continuous import run_continuous
 from .drain import OutOfTime, Query, drain
@@ -92,7 +93,9 @@ def _try_once(course: Course) -> bool:
         return True
     began = time.monotonic()
     try:
-        done = drain(frame, lambda rows, number: _take(course, plan, rows, number), _query(course))
+        done = drain(
+            frame, lambda rows, number: take_batch(course, plan, rows, number), _query(course)
+        )
         _note_end(course, done)
         ended = True
     except OutOfTime:
@@ -125,7 +128,8 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     return frame, plan
 
 
-def _take(course: Course, plan: Plan, rows: DataFrame, number: int) -> None:
+def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> None:
+    """Work off one planned batch and note it."""
     run, tally = course.run, course.tally
     entry = process(plan, run.rights, Batch.of(plan, rows, number, run.run_id))
     tally.take(entry)

@@ -1,4 +1,6 @@
-"""What the pages ask Airflow's database: which DAGs are pipelines, and what became of a run that left no report."""
+"""What the pages ask Airflow's database: which DAGs are pipelines, and what became of a run that
+left no report.
+"""
 
 from collections.abc import Iterable
 
@@ -21,7 +23,8 @@ def _tags_of(dag_ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def list_pipelines(dag_ids: Iterable[str]) -> list[str]:
-    """Names of the pipelines among these DAGs; a backfill DAG belongs to its pipeline and is not named again."""
+    """Names of the pipelines among these DAGs; a backfill DAG belongs to its pipeline and is not
+    named again."""
     return sorted(
         dag_id
         for dag_id, tags in _tags_of(dag_ids).items()

@@ -13,7 +13,8 @@ _OF_THE_RUN = {"_run_id", "_batch_id", "_ingested_at", "_source", "_late_by_seco
 
 
 def compare_tables(pairs: list[tuple[str, str]], pipeline: Pipeline) -> list[str]:
-    """One sentence for each pair (wanted, found) that does not hold the same rows the same number of times; a session is opened with the pipeline's settings."""
+    """One sentence for each pair (wanted, found) that does not hold the same rows the same number
+    of times; a session is opened with the pipeline's settings."""
     differences = []
     with open_session(spark_settings(pipeline, 0, root=pairs[0][0])) as spark:
         for wanted, found in pairs:

@@ -3,13 +3,15 @@
 import sys
 
 from ..errors import SluiceError
+from ..launch import divert_jvm_output
 from .archive import build_archive
 
 
 def main() -> int:
     """Build the class archive and say where it is; the exit code is that of what went wrong."""
     try:
-        built = build_archive()
+        with divert_jvm_output(lambda _: True, lambda text: print(text, file=sys.stderr)):
+            built = build_archive()
     except SluiceError as error:
         print(error, file=sys.stderr)
         return int(error.exit_code)

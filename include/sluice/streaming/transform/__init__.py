@@ -1,8 +1,9 @@
 """The user's SQL or Python between parse and rules, without losing sight of a row.
 
-What a transform does is read from its analyzed plan. Where it only computes columns and leaves rows out (`SELECT ... WHERE ...`,
-`rows.where(...)`), it becomes columns of the one frame: a row that it leaves out stays, marked `filtered`. Anything else
-may change the number of rows and runs on a branch of its own, beside the records it was given, which are counted.
+What a transform does is read from its analyzed plan. Where it only computes columns and leaves rows
+out (`SELECT ... WHERE ...`, `rows.where(...)`), it becomes columns of the one frame: a row that it
+leaves out stays, marked `filtered`. Anything else may change the number of rows and runs on a
+branch of its own, beside the records it was given, which are counted.
 """
 
 from pathlib import Path
@@ -23,14 +24,15 @@ __all__ = ["ROW", "apply_transform", "business_columns", "load_function", "read_
 
 
 def apply_transform(frame: DataFrame, folder: Path, reference: str | None) -> DataFrame:
-    """Parsed rows in; the transform's columns, `_raw`, `_defect`, `_rescued`, `_source` and `_stage` out.
+    """The transform's columns, and `_raw`, `_defect`, `_rescued`, `_source` and `_stage`.
 
     Args:
         frame: the source's columns, and `_raw`, `_defect`, `_rescued`, `_source`.
         folder: of the pipeline's YAML.
         reference: a `.sql` file or `file.py:function`; None leaves the rows as they are.
 
-    Raises SpecError with the sentence of Spark or of the user's code, and for columns that bear an engine's name.
+    Raises SpecError with the sentence of Spark or of the user's code, and for columns that bear an
+    engine's name.
     """
     if reference is None:
         check_names([name for name in frame.columns if name not in CARRIED], "source")

@@ -1,4 +1,4 @@
-"""A query that may change the number of rows: what it makes stands beside the records that it was given."""
+"""A query that may change the number of rows: what it makes stands beside what it was given."""
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,14 +15,17 @@ _OPAQUE = {"MapInPandas", "MapInArrow", "PythonMapInArrow", "ScriptTransformatio
 
 
 def run_on_branch(frame: DataFrame, plan: JavaObject, where: str) -> DataFrame:
-    """The rows that a query makes, and once more each record of the frame: to be counted, or malformed and on its way to quarantine.
+    """The rows that a query makes, and once more each record that it was given.
+
+    The latter to be counted, or malformed and on its way to quarantine.
 
     Args:
         frame: the parsed rows.
         plan: of the query over their view.
         where: the transform, for errors.
 
-    Raises SpecError for a query that does not read the rows, and for one that hides where its rows come from.
+    Raises SpecError for a query that does not read the rows, and for one that hides where its rows
+    come from.
     """
     spark = frame.sparkSession
     output = items(plan.output())
@@ -47,7 +50,7 @@ def run_on_branch(frame: DataFrame, plan: JavaObject, where: str) -> DataFrame:
 def _gathered(
     spark: SparkSession, frame: DataFrame, plan: JavaObject, own: JavaObject | None, where: str
 ) -> dict[str, Column]:
-    """The origin of rows that were made of several: what the query itself says in `_row`, else none."""
+    """The origin of rows made of several: what the query itself says in `_row`, else none."""
     nodes = list(walk(plan))
     if not any(is_marked(node) for node in nodes):
         raise SpecError(
@@ -60,7 +63,8 @@ def _gathered(
     opaque = sorted({kind(node) for node in nodes} & _OPAQUE)
     if opaque:
         raise SpecError(
-            f"the transform drops the column {ROW}, so its rows could not be traced to where they came from",
+            f"the transform drops the column {ROW}, "
+            "so its rows could not be traced to where they came from",
             where=where,
             value=opaque[0],
             do=f"Let the function return {ROW} as well, as it came",

@@ -1,4 +1,7 @@
-"""A query that only computes columns and leaves rows out, as columns of the one frame: every row is still there afterwards."""
+"""A query that only computes columns and leaves rows out, as columns of the one frame.
+
+Every row is still there afterwards.
+"""
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,16 +29,21 @@ _CALM = {
     *("AttributeReference", "Literal", "GetStructField", "CreateNamedStruct", "If", "CaseWhen"),
     *("IsNull", "IsNotNull", "Coalesce", "And", "Or", "Not", "EqualTo", "EqualNullSafe", "In"),
     *("LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Size", "Length"),
-    *("Upper", "Lower", "StringTrim", "Concat", "Like", "StartsWith", "EndsWith", "Contains"),
+    *("Upper", "Lower", "StringTrim", "Concat", "StartsWith", "EndsWith", "Contains"),
 }
-"""Expressions that raise for no row where what they are made of does not; the others are computed for kept rows only."""
+"""Expressions that raise for no row where what they are made of does not.
+
+All others are computed for kept rows only.
+"""
 
 
 def find_chain(plan: JavaObject, spark: SparkSession) -> list[JavaObject] | None:
-    """The source's rows, and above them the nodes of a query that only selects and filters; None for any other query.
+    """The source's rows, and above them the nodes of a query that only selects and filters.
 
-    A query inside an expression needs a join, and Spark calls Python for every row whatever condition stands around the call:
-    neither is of this kind.
+    None for any other query.
+
+    A query inside an expression needs a join, and Spark calls Python for every row whatever
+    condition stands around the call: neither is of this kind.
     """
     chain: list[JavaObject] = []
     node = plan
@@ -51,7 +59,9 @@ def find_chain(plan: JavaObject, spark: SparkSession) -> list[JavaObject] | None
 
 
 def keep_every_row(spark: SparkSession, chain: list[JavaObject], where: str) -> DataFrame:
-    """All rows of the source: what a WHERE leaves out is marked `filtered`, and nothing that could raise is computed for it.
+    """All rows of the source: what a WHERE leaves out is marked `filtered`.
+
+    Nothing that could raise is computed for such a row, nor for a malformed one.
 
     Args:
         chain: as `find_chain` says.

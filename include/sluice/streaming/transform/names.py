@@ -10,7 +10,7 @@ CARRIED = (RAW, DEFECT, RESCUED, SOURCE)
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Raise SpecError for a column that starts with `_`, and for two that Spark does not tell apart."""
+    """Raise SpecError for a column that starts with `_`, and for two of one name."""
     for name in names:
         if name.startswith("_"):
             raise SpecError(

@@ -1,7 +1,8 @@
 """Where a row comes from, carried through whatever a query does to it, unseen by the query.
 
-The record's `_raw`, `_defect`, `_rescued` and `_source` lie under the view that a transform reads, by names that it cannot
-meet; afterwards each node of its plan that would drop them is rebuilt so that it does not.
+The record's `_raw`, `_defect`, `_rescued` and `_source` lie under the view that a transform reads,
+by names that it cannot meet; afterwards each node of its plan that would drop them is rebuilt so
+that it does not.
 """
 
 from py4j.java_gateway import JavaObject
@@ -24,9 +25,9 @@ from .names import CARRIED
 ROW = "_row"
 """The origin as one struct, for a query that wants to see it."""
 _OURS = "sluice.engine"
-"""Metadata of an engine's column that a query was shown: it is told from one that the query named so itself."""
+"""Metadata of an engine's column that a query was shown, unlike one that it named so itself."""
 _COMPARING = {"Distinct", "Intersect", "Except"}
-"""Nodes for which rows are one when all of their columns are: the origin among these would keep them apart."""
+"""Nodes for which rows are one when all columns are: the origin would keep them apart."""
 _MARKS = {name: f"{name}, as the source gave it" for name in CARRIED}
 
 
@@ -38,7 +39,9 @@ def mark(frame: DataFrame) -> DataFrame:
 def view_of(marked: DataFrame, mentions: str) -> DataFrame:
     """The sound rows as a transform sees them.
 
-    Args: mentions: a text that names the engine's columns it wants to see; with the others, `*` would bring them along.
+    Args:
+        marked: as `mark` makes them.
+        mentions: a text that names the engine's columns to show; `*` brings no others along.
     """
     origin = unmark()
     shown = {**origin, ROW: F.struct(*[column.alias(name) for name, column in origin.items()])}
@@ -83,8 +86,8 @@ def hidden() -> list[Column]:
 def carry(spark: SparkSession, node: JavaObject) -> JavaObject | None:
     """A node rebuilt so that each of its rows has the origin of the record it was made of.
 
-    None where a row has no single origin, as behind an aggregation. Of a query that joins the source with itself, a row has
-    the origin of its first side.
+    None where a row has no single origin, as behind an aggregation. Of a query that joins the
+    source with itself, a row has the origin of its first side.
     """
     if is_marked(node):
         return node
@@ -130,7 +133,7 @@ def _padded(
 
 
 def _marks_of(node: JavaObject) -> list[JavaObject]:
-    """The attributes of a node's output that hold the origin, in order; of two sides of a join, those of the first."""
+    """The attributes of a node's output that hold the origin; of a join's sides, the first's."""
     found: dict[str, JavaObject] = {}
     for attribute in items(node.output()):
         found.setdefault(attribute.name(), attribute)

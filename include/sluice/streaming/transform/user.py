@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ...errors import SpecError
-from ...spark.failure import sql_message
+from ...spark.fault import sql_message
 from ...spark.plans import is_query
 from ...spec.user_code import load_code
 
@@ -33,7 +33,10 @@ def read_sql(folder: Path, reference: str) -> str:
 
 
 def run_sql(view: DataFrame, sql: str, where: str) -> DataFrame:
-    """The SQL over rows that it calls `source`. Raises SpecError with Spark's sentence when the SQL is wrong."""
+    """The SQL over rows that it calls `source`.
+
+    Raises SpecError with Spark's sentence when the SQL is wrong.
+    """
     spark = view.sparkSession
     try:
         if not is_query(spark, sql):
@@ -58,7 +61,10 @@ def run_sql(view: DataFrame, sql: str, where: str) -> DataFrame:
 def call_function(
     function: Callable[[DataFrame], DataFrame], view: DataFrame, where: str
 ) -> DataFrame:
-    """What the function makes of the rows. Raises SpecError when it raises, and for anything but a frame."""
+    """What the function makes of the rows.
+
+    Raises SpecError when it raises, and for anything but a frame.
+    """
     try:
         result = function(view)
     except Exception as error:  # the user's code may raise anything
