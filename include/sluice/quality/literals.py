@@ -1,4 +1,7 @@
-"""Values of a YAML file as Great Expectations reads them; what could only fail later is refused here."""
+"""Values of a YAML file as Great Expectations reads them.
+
+What could only fail later is refused here.
+"""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +18,10 @@ _TIMESTAMP = re.compile(_DATE.pattern + r"[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z
 
 
 class HandToGX(Exception):
-    """Raised when a rule is valid but not provably the same as one pass over columns: Great Expectations runs it on the table."""
+    """Raised for a valid rule that is not provably the same as one pass over columns.
+
+    Great Expectations runs it on the table.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +48,10 @@ class Arguments:
 
 
 def family(type_: T.DataType) -> str:
-    """The kind of values that may be compared with each other: number, moment, text, boolean, binary; '' for nested and other types."""
+    """The kind of values that may be compared: number, moment, text, boolean or binary.
+
+    Empty for nested and other types.
+    """
     kinds = {
         "number": T.NumericType,
         "moment": (T.DateType, T.TimestampType, T.TimestampNTZType),
@@ -64,7 +73,7 @@ def parse_moment(text: str) -> date | datetime | None:
 
 
 def in_utc(value: object) -> object:
-    """Read a timestamp without a zone as UTC; leave everything else, and what is inside lists and mappings likewise."""
+    """Read a timestamp without a zone as UTC, also inside lists and mappings; leave all else."""
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value
     if isinstance(value, dict):
@@ -73,7 +82,10 @@ def in_utc(value: object) -> object:
 
 
 def read_bound(args: Arguments, name: str) -> float | date | datetime | None:
-    """A bound as Great Expectations coerces it: every number becomes a float, a text a float, date or timestamp."""
+    """A bound as Great Expectations coerces it.
+
+    Every number becomes a float; a text becomes a float, a date or a timestamp.
+    """
     value = args.kwargs.get(name)
     if isinstance(value, str):
         try:
