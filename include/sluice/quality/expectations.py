@@ -5,8 +5,9 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -67,12 +68,11 @@ def check_expectations(rules: list[RuleSpec]) -> None:
 
 
 def validate_table(
-    frame: DataFrame, rules: list[RuleSpec], hide: set[str] = frozenset()
+    frame: DataFrame, rules: list[RuleSpec], hide: Set[str] = frozenset()
 ) -> list[RuleResult]:
     """Evaluate table-level rules on a frame, in the order given.
 
     A rule that could not be evaluated is an error, never a pass. What is cached is released again.
-
 
     Args:
         frame: the rows.
@@ -86,7 +86,7 @@ def validate_table(
         _import()
     except ImportError as error:
         return [failure(rule, f"Great Expectations cannot be imported: {error}") for rule in rules]
-    expectations: dict[int, object] = {}
+    expectations: dict[int, Any] = {}
     with _quiet():
         for number, rule in enumerate(rules):
             try:
@@ -119,7 +119,7 @@ def _cached(frame: DataFrame) -> Iterator[None]:
         frame.unpersist()
 
 
-def _build(rule: RuleSpec, number: int) -> object:
+def _build(rule: RuleSpec, number: int) -> Any:
     """The expectation of a rule. Raises SpecError.
 
     Its `number` comes back with its result, because results come back in another order.
@@ -142,8 +142,8 @@ def _build(rule: RuleSpec, number: int) -> object:
 
 
 def _validate(
-    frame: DataFrame, expectations: dict[int, object], result_format: dict
-) -> dict[int, object]:
+    frame: DataFrame, expectations: dict[int, Any], result_format: dict
+) -> dict[int, Any]:
     """One validation. Number -> its result, or the error that kept all from being evaluated."""
     if not expectations:
         return {}
@@ -164,10 +164,8 @@ def _validate(
             .get_batch({"dataframe": frame})
         )
         suite = gx.ExpectationSuite(name="rules", expectations=list(expectations.values()))
-        found = {
-            result.expectation_config.meta["rule"]: result
-            for result in batch.validate(suite, result_format=result_format).results
-        }
+        results: list[Any] = batch.validate(suite, result_format=result_format).results
+        found = {result.expectation_config.meta["rule"]: result for result in results}
     except Exception as error:  # noqa: BLE001 - an outcome of its own
         return dict.fromkeys(expectations, tell(error))
     return {

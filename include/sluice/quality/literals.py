@@ -6,12 +6,14 @@ What could only fail later is refused here.
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import Any
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import types as T
 
 from ..errors import SpecError
+from ..spark.jvm import jvm_of
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(_DATE.pattern + r"[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?")
@@ -52,7 +54,7 @@ def family(type_: T.DataType) -> str:
 
     Empty for nested and other types.
     """
-    kinds = {
+    kinds: dict[str, type | tuple[type, ...]] = {
         "number": T.NumericType,
         "moment": (T.DateType, T.TimestampType, T.TimestampNTZType),
         "text": T.StringType,
@@ -72,7 +74,7 @@ def parse_moment(text: str) -> date | datetime | None:
         return None
 
 
-def in_utc(value: object) -> object:
+def in_utc(value: Any) -> Any:
     """Read a timestamp without a zone as UTC, also inside lists and mappings; leave all else."""
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value
@@ -88,10 +90,7 @@ def read_bound(args: Arguments, name: str) -> float | date | datetime | None:
     """
     value = args.kwargs.get(name)
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            value = parse_moment(value)
+        value = _read_text(value)
     if value is not None and isinstance(value, (int, float)):
         return float(value)
     if (
@@ -106,6 +105,13 @@ def read_bound(args: Arguments, name: str) -> float | date | datetime | None:
             "Write 10, '2026-01-31' or '2026-01-31 10:00:00'",
         )
     return in_utc(value)
+
+
+def _read_text(text: str) -> float | date | datetime | None:
+    try:
+        return float(text)
+    except ValueError:
+        return parse_moment(text)
 
 
 def read_bounds(args: Arguments, read=read_bound) -> tuple:
@@ -198,7 +204,7 @@ def check_regex(args: Arguments, regex: object) -> str:
     if not isinstance(regex, str):
         raise args.refuse("a regular expression is a text", regex, "Write it in quotes")
     try:
-        SparkSession.active().sparkContext._jvm.java.util.regex.Pattern.compile(regex)
+        jvm_of(SparkSession.active()).java.util.regex.Pattern.compile(regex)
     except IllegalArgumentException as error:
         reason = str(error).splitlines()[0]
         raise args.refuse(

@@ -1,5 +1,8 @@
 """What Great Expectations found, as a result of a rule without values that must not be shown."""
 
+from collections.abc import Set
+from typing import Any
+
 from ..report.model import Outcome, RuleResult
 from ..spark.fault import read_fault
 from ..spec import RuleSpec, rule_columns
@@ -8,7 +11,7 @@ from .names import rule_name
 _HIDDEN = "hidden: the rule names a column marked pii"
 
 
-def read_result(rule: RuleSpec, result: object, hide: set[str]) -> RuleResult:
+def read_result(rule: RuleSpec, result: Any, hide: Set[str]) -> RuleResult:
     """What one expectation found, without values that must not be shown."""
     hidden, error = _reveals(rule, hide), _error_of(result)
     if error is not None:
@@ -40,7 +43,7 @@ def read_result(rule: RuleSpec, result: object, hide: set[str]) -> RuleResult:
     )
 
 
-def wants_samples(rule: RuleSpec, result: object, hide: set[str]) -> bool:
+def wants_samples(rule: RuleSpec, result: Any, hide: Set[str]) -> bool:
     """True for a rule that failed on rows of which some may be shown."""
     return (
         _error_of(result) is None
@@ -50,7 +53,7 @@ def wants_samples(rule: RuleSpec, result: object, hide: set[str]) -> bool:
     )
 
 
-def _reveals(rule: RuleSpec, hide: set[str]) -> bool:
+def _reveals(rule: RuleSpec, hide: Set[str]) -> bool:
     """True when values of hidden columns might show.
 
     The rule names one, or reads the table by a query of its own.
@@ -58,7 +61,7 @@ def _reveals(rule: RuleSpec, hide: set[str]) -> bool:
     return bool(hide) and (bool(hide & set(rule_columns(rule))) or "query" in rule.type)
 
 
-def _error_of(result: object) -> str | None:
+def _error_of(result: Any) -> str | None:
     """Why a rule could not be evaluated; None when it was."""
     if isinstance(result, str):
         return result

@@ -18,6 +18,7 @@ from ..sinks import prepare_sinks
 from ..sinks.kafka import explain_refusal, records_without_batch, writer_options
 from ..sinks.trial import mask
 from ..sources import Intake
+from ..sources.kafka import KafkaIntake
 from ..spark.columns import DEFECT, ENTERED, STAGE
 from ..spark.output_mode import continuous_refusal
 from ..spec import ConsoleSink, Interval, KafkaSink, Step
@@ -57,7 +58,7 @@ def run_continuous(
         writer.option("checkpointLocation", f"{place}/spark").trigger(**trigger_options(trigger)),
         context,
         step,
-        choose_end(trigger, context.request, context.deadline),
+        choose_end(trigger, context.request, context.deadline) or context.deadline,
     )
     complete_epochs(f"{place}/spark")
     report.offsets_after, report.timings["drain"] = (
@@ -79,10 +80,12 @@ def _check_cores(context: "RunContext", step: Step, intake: Intake) -> None:
     Each partition has one that never ends, and without all of them nothing is ever noted.
     """
     partitions = (
-        sum(map(len, intake.backlog.partitions.values())) if step.source.kind == "kafka" else 1
+        sum(len(found) for found in intake.backlog.partitions.values())
+        if isinstance(intake, KafkaIntake)
+        else 1
     )
     cores = context.spark.sparkContext.defaultParallelism
-    if context.spark.sparkContext.master.startswith("local") and partitions > cores:
+    if (context.spark.sparkContext.master or "").startswith("local") and partitions > cores:
         raise PreflightError(
             "continuous mode needs a core for each partition of its topics",
             where=f"{context.pipeline.name}.{step.name}: source",
@@ -107,9 +110,7 @@ def _open_sink(
 def _run(writer: DataStreamWriter, context: "RunContext", step: Step, end: float) -> None:
     query = writer.start()
     try:
-        while time.monotonic() < end and not query.awaitTermination(
-            min(1.0, max(0.1, end - time.monotonic()))
-        ):
+        while time.monotonic() < end and not query.awaitTermination(1):
             context.check_right(step)
     except PySparkException as error:
         sink = step.sinks[0]
