@@ -34,7 +34,7 @@ _NO_TIME = "0001-01-01 00:00:00"
 
 
 def key_columns(step: Step, business: StructType) -> list[str]:
-    """The columns of the dedup key; all of them for `*`.
+    """The columns of the dedup key; all of them for `*`, none without `dedup`.
 
     Raises SpecError for one that the transform does not make.
     """
