@@ -74,7 +74,7 @@ def describe_step(step: StepReport) -> dict:
 
 @cache
 def _environment() -> "Environment":
-    """Templates read as package resources, so that the page also renders from a wheel on a cluster."""
+    """Templates read as package resources, so that the page renders from a wheel as well."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
