@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Literal
 
 from ..errors import ExitCode
-from .lateness import suggest_within
 from .model import COMMITS, BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .units import format_bytes, format_count, printable, to_utc
+from .units import format_bytes, format_count, to_utc
 
 FATES = ("written", "quarantined", "duplicate", "late")
 
@@ -173,55 +172,6 @@ def describe_input(step: StepReport) -> str:
         f"{amount} offsets in {format_count(len(step.ranges))} "
         f"{'partition' if len(step.ranges) == 1 else 'partitions'}"
     )
-
-
-def step_notes(step: StepReport) -> list[str]:
-    """The sentences about further sinks, copies and lateness: what went where, keys whose copies
-    differ, how long a horizon the rows would have needed."""
-    notes = [
-        f"{format_count(rows)} rows were delivered to {printable(place)}."
-        for place, rows in step.delivered.items()
-    ]
-    if step.conflicts:
-        shown = (
-            f" (for instance {', '.join(printable(sample) for sample in step.conflict_samples)})"
-            if step.conflict_samples
-            else ""
-        )
-        kept = (
-            f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks "
-            "before them"
-            if step.counts.replaced
-            else ""
-        )
-        notes.append(
-            f"{format_count(step.conflicts)} keys came with differing content{shown}: `order_by` "
-            f"names the winner, without it the first written stays{kept}."
-        )
-    if step.overtaken:
-        notes.append(
-            f"{format_count(step.overtaken)} keys: a row that ranks first by `order_by` came after "
-            "the one in the table, which stays because the step "
-            "promises `first_arrives_first`; without that promise the table would hold the winner."
-        )
-    behind = sum(step.lateness[1:])
-    if behind:
-        enough = suggest_within(step.lateness)
-        advice = (
-            f"`within: {enough}` would have covered 99.9 % of all rows"
-            if enough
-            else "no `within` up to a year would have covered 99.9 % of all rows"
-        )
-        notes.append(
-            f"{format_count(behind)} rows came behind the newest one of earlier batches; {advice}."
-        )
-    if step.counts.late_merged and step.within:
-        notes.append(
-            f"{format_count(step.counts.late_merged)} rows were older than the newest by more than "
-            f"`within: {step.within}`: "
-            "a copy of theirs with a time farther away than that was not looked for."
-        )
-    return notes
 
 
 def sort_rules(rules: list[RuleResult]) -> list[RuleResult]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from .lateness import label_bars
 from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
+from .step_notes import step_notes
 from .summary import (
     FATES,
     balance_notes,
@@ -14,7 +15,6 @@ from .summary import (
     list_tables,
     next_step,
     sort_rules,
-    step_notes,
 )
 from .units import (
     format_count,
