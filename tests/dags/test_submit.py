@@ -38,7 +38,8 @@ json.dump(
         "file": file,
         "mode": os.stat(file).st_mode & 0o777,
         "settings": dict(
-            line.encode().decode("unicode_escape").rstrip("\\n").split("=", 1) for line in open(file)
+            line.encode().decode("unicode_escape").rstrip("\\n").split("=", 1)
+            for line in open(file)
         ),
     }},
     open({noted!r}, "w"),

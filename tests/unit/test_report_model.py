@@ -153,8 +153,8 @@ def test_a_transform_that_changes_the_count_is_shown_on_the_line():
         duplicate=60,
     )
     assert counts.balanced
-    assert (
-        counts.line == "1,000 read (990 parsed -> 1,980 entered); "
+    assert counts.line == (
+        "1,000 read (990 parsed -> 1,980 entered); "
         "1,990 = 1,900 written + 30 quarantined + 60 duplicate + 0 late"
     )
 
@@ -178,8 +178,8 @@ def test_only_stop_rules_failures_and_imbalance_block_what_is_downstream():
 def test_the_report_has_the_shape_of_the_golden_schema():
     golden = json.loads((GOLDEN / "run_report.schema.json").read_text(encoding="utf-8"))
     assert RunReport.model_json_schema() == golden, (
-        "the report's shape changed: if that is meant, "
-        "run `python tests/golden/regenerate.py` and commit the diff"
+        "the report's shape changed: if that is meant, run `python tests/golden/regenerate.py` "
+        "and commit the diff"
     )
 
 

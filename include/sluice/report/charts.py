@@ -171,7 +171,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Event times of the run and its watermark before and after on one axis, percent of its width."""
+    """Event times of the run and its watermark before and after on one axis, in percent of it."""
 
     start: datetime
     end: datetime

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from . import charts, lateness, summary, units
 from .model import Counts, Outcome, RunReport, StepReport
+from .step_notes import step_notes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,7 +65,7 @@ def describe_step(step: StepReport) -> dict:
         "spread": summary.event_range(step.batches),
         "tables": summary.list_tables(step),
         "passed": sum(rule.outcome is Outcome.PASSED for rule in step.rules),
-        "notes": summary.step_notes(step),
+        "notes": step_notes(step),
         "lateness": [(label, rows, 100 * rows / sum(step.lateness)) for label, rows in bars],
         "phases": [
             (phase, seconds, 100 * seconds / longest) for phase, seconds in step.timings.items()
@@ -74,7 +75,7 @@ def describe_step(step: StepReport) -> dict:
 
 @cache
 def _environment() -> "Environment":
-    """Templates read as package resources, so that the page also renders from a wheel on a cluster."""
+    """Templates read as package resources, so that the page renders from a wheel as well."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(

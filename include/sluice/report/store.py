@@ -113,7 +113,8 @@ def _list_folder(home: Path) -> list[tuple[float, str]]:
 
 
 def _list_bucket(home: Any) -> list[tuple[float, str]]:
-    home.fs.invalidate_cache()  # fsspec remembers listings for the life of the process, and a UI's process lives long
+    # fsspec remembers listings for the life of the process, and a UI's process lives long.
+    home.fs.invalidate_cache()
     found = []
     for entry in home.fs.ls(home.path, detail=True):
         written = (

@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Literal
 
 from ..errors import ExitCode
-from .lateness import suggest_within
 from .model import COMMITS, BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .units import format_bytes, format_count, printable, to_utc
+from .units import format_bytes, format_count, to_utc
 
 FATES = ("written", "quarantined", "duplicate", "late")
 
@@ -17,14 +16,29 @@ _OUTCOME_ORDER = {Outcome.FAILED: 0, Outcome.ERROR: 1, Outcome.PASSED: 2}
 _ON_FAIL_ORDER = {"stop": 0, "quarantine": 1, "warn": 2}
 _STATUS_SENTENCES = {
     "failed": "The run failed. What was committed before stays; nothing was written twice.",
-    "stopped by a rule": "A stop rule refused a batch: nothing of it was written, and the checkpoint stayed where it was.",
-    "out of time": "The time budget ended the run: every row read is accounted for, the rest waits for the next run.",
+    "stopped by a rule": (
+        "A stop rule refused a batch: nothing of it was written, and the checkpoint stayed where "
+        "it was."
+    ),
+    "out of time": (
+        "The time budget ended the run: every row read is accounted for, the rest waits for the "
+        "next run."
+    ),
     "nothing new": "Nothing new was waiting: no row was read and no table changed.",
 }
 _NEXT_STEPS = {
-    ExitCode.TRANSIENT: "Run it again: the cause may pass by itself, and Airflow retries it. What was committed is not written twice.",
-    ExitCode.TERMINAL: "Mend what the message names, then run again: trying again alone will not help. What was committed is not written twice.",
-    ExitCode.STOPPED_BY_RULE: "Mend the rows at the source, or change the rule in the pipeline's YAML, then run again: the same batch is read once more.",
+    ExitCode.TRANSIENT: (
+        "Run it again: the cause may pass by itself, and Airflow retries it. What was committed "
+        "is not written twice."
+    ),
+    ExitCode.TERMINAL: (
+        "Mend what the message names, then run again: trying again alone will not help. What was "
+        "committed is not written twice."
+    ),
+    ExitCode.STOPPED_BY_RULE: (
+        "Mend the rows at the source, or change the rule in the pipeline's YAML, then run again: "
+        "the same batch is read once more."
+    ),
 }
 
 Tone = Literal["good", "warn", "bad", "idle"]
@@ -43,7 +57,8 @@ def judge(report: RunReport) -> Verdict:
     if not all(step.counts.balanced for step in report.steps):
         return Verdict(
             "bad",
-            "The rows do not add up: a row has no fate, or two. Keep the landing files and the checkpoint, and report a defect.",
+            "The rows do not add up: a row has no fate, or two. Keep the landing files and the "
+            "checkpoint, and report a defect.",
         )
     if report.status != "done":
         tones: dict[str, Tone] = {"nothing new": "idle", "out of time": "warn"}
@@ -106,14 +121,20 @@ def _describe_gap(counts: Counts) -> str:
     )
     parts = (
         [
-            f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"
+            f"{format_count(abs(unread))} rows "
+            + (
+                "read but neither parsed nor malformed"
+                if unread > 0
+                else "parsed that were never read"
+            )
         ]
         if unread
         else []
     )
     parts += (
         [
-            f"{format_count(abs(unfated))} rows {'without a fate' if unfated > 0 else 'with more than one fate'}"
+            f"{format_count(abs(unfated))} rows "
+            f"{'without a fate' if unfated > 0 else 'with more than one fate'}"
         ]
         if unfated
         else []
@@ -129,11 +150,13 @@ def balance_notes(counts: Counts) -> list[str]:
         notes.append(f"DOES NOT BALANCE: {_describe_gap(counts)}.")
     if counts.malformed:
         notes.append(
-            f"{format_count(counts.malformed)} malformed: no parser could read them; their text is kept in quarantine, copies count as duplicates."
+            f"{format_count(counts.malformed)} malformed: no parser could read them; their text is "
+            "kept in quarantine, copies count as duplicates."
         )
     if counts.late_merged:
         notes.append(
-            f"{format_count(counts.late_merged)} came behind the watermark and went through the same MERGE; each has its fate above."
+            f"{format_count(counts.late_merged)} came behind the watermark and went through the "
+            "same MERGE; each has its fate above."
         )
     return notes
 
@@ -141,56 +164,17 @@ def balance_notes(counts: Counts) -> list[str]:
 def describe_input(step: StepReport) -> str:
     """What a step read: files and bytes, offsets of partitions, or commits of a table."""
     if not step.ranges:
-        return f"{format_count(step.files_read)} {'file' if step.files_read == 1 else 'files'}, {format_bytes(step.bytes_read)}"
+        return (
+            f"{format_count(step.files_read)} {'file' if step.files_read == 1 else 'files'}, "
+            f"{format_bytes(step.bytes_read)}"
+        )
     amount = format_count(sum(until - start for start, until in step.ranges.values()))
     if any(place.startswith(COMMITS) for place in step.ranges):
         return f"{amount} commits of a table"
-    return f"{amount} offsets in {format_count(len(step.ranges))} {'partition' if len(step.ranges) == 1 else 'partitions'}"
-
-
-def step_notes(step: StepReport) -> list[str]:
-    """The sentences about further sinks, copies and lateness: what went where, keys whose copies
-    differ, how long a horizon the rows would have needed."""
-    notes = [
-        f"{format_count(rows)} rows were delivered to {printable(place)}."
-        for place, rows in step.delivered.items()
-    ]
-    if step.conflicts:
-        shown = (
-            f" (for instance {', '.join(printable(sample) for sample in step.conflict_samples)})"
-            if step.conflict_samples
-            else ""
-        )
-        kept = (
-            f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks before them"
-            if step.counts.replaced
-            else ""
-        )
-        notes.append(
-            f"{format_count(step.conflicts)} keys came with differing content{shown}: `order_by` names the winner, without it the first written stays{kept}."
-        )
-    if step.overtaken:
-        notes.append(
-            f"{format_count(step.overtaken)} keys: a row that ranks first by `order_by` came after the one in the table, which stays because the step "
-            "promises `first_arrives_first`; without that promise the table would hold the winner."
-        )
-    behind = sum(step.lateness[1:])
-    if behind:
-        enough = suggest_within(step.lateness)
-        advice = (
-            f"`within: {enough}` would have covered 99.9 % of all rows"
-            if enough
-            else "no `within` up to a year would have covered 99.9 % of all rows"
-        )
-        notes.append(
-            f"{format_count(behind)} rows came behind the newest one of earlier batches; {advice}."
-        )
-    if step.counts.late_merged and step.within:
-        notes.append(
-            f"{format_count(step.counts.late_merged)} rows were older than the newest by more than `within: {step.within}`: "
-            "a copy of theirs with a time farther away than that was not looked for."
-        )
-    return notes
+    return (
+        f"{amount} offsets in {format_count(len(step.ranges))} "
+        f"{'partition' if len(step.ranges) == 1 else 'partitions'}"
+    )
 
 
 def sort_rules(rules: list[RuleResult]) -> list[RuleResult]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from .lateness import label_bars
 from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
+from .step_notes import step_notes
 from .summary import (
     FATES,
     balance_notes,
@@ -14,7 +15,6 @@ from .summary import (
     list_tables,
     next_step,
     sort_rules,
-    step_notes,
 )
 from .units import (
     format_count,
@@ -114,10 +114,15 @@ def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
             continue
         found = ""
         if rule.unexpected is not None and rule.evaluated is not None:
-            found = f"{format_count(rule.unexpected)} of {format_count(rule.evaluated)} ({format_percent(rule.unexpected, rule.evaluated)})"
+            found = (
+                f"{format_count(rule.unexpected)} of {format_count(rule.evaluated)} "
+                f"({format_percent(rule.unexpected, rule.evaluated)})"
+            )
         name = printable(rule.name)
         room = max(_WIDTH - 30 - len(found) - 2, 20)
-        yield f"  {_OUTCOMES[rule.outcome]:<14}{rule.on_fail:<12}{_cut(name, room):<{room}}  {found}"
+        yield (
+            f"  {_OUTCOMES[rule.outcome]:<14}{rule.on_fail:<12}{_cut(name, room):<{room}}  {found}"
+        )
         for label, text in (("", rule.message), ("observed ", rule.observed or "")):
             if text:
                 yield from textwrap.wrap(
@@ -146,9 +151,14 @@ def _render_batches(batches: list[BatchReport]) -> Iterator[str]:
     for batch in shown:
         fates = "".join(f"{format_count(getattr(batch.counts, fate)):>13}" for fate in FATES)
         mark = "  replayed" if batch.replayed else ""
-        yield f"{batch.batch_id:>8}{format_count(batch.counts.read):>12}{fates}{format_count(batch.files):>8}{batch.seconds:>10.2f}{mark}"
+        yield (
+            f"{batch.batch_id:>8}{format_count(batch.counts.read):>12}{fates}"
+            f"{format_count(batch.files):>8}{batch.seconds:>10.2f}{mark}"
+        )
     if len(batches) > len(shown):
-        yield f"     ... and {len(batches) - len(shown)} more batches; the HTML report shows them all"
+        yield (
+            f"     ... and {len(batches) - len(shown)} more batches; the HTML report shows them all"
+        )
 
 
 def _render_time(step: StepReport) -> Iterator[str]:
@@ -178,11 +188,17 @@ def _render_lateness(histogram: list[int]) -> Iterator[str]:
     yield "Behind the newest row of earlier batches"
     total = sum(histogram)
     for label, rows in label_bars(histogram):
-        yield f"  {label:<16}{format_count(rows):>11}  {format_percent(rows, total):>7}  {'█' * max(round(_BAR * rows / total), 1 if rows else 0)}"
+        yield (
+            f"  {label:<16}{format_count(rows):>11}  {format_percent(rows, total):>7}  "
+            f"{'█' * max(round(_BAR * rows / total), 1 if rows else 0)}"
+        )
 
 
 def _render_cost(report: RunReport) -> Iterator[str]:
-    yield f"Cost        {format_seconds(report.seconds_up)} up, {report.core_seconds:,.1f} core-seconds"
+    yield (
+        f"Cost        {format_seconds(report.seconds_up)} up, {report.core_seconds:,.1f} "
+        "core-seconds"
+    )
     if report.spark:
         settings = ", ".join(
             f"{printable(name)} {printable(value)}" for name, value in report.spark.items()
