@@ -22,7 +22,8 @@ class OutOfTime(Exception):
 
 
 class _Batches:
-    """Calls `process` with each batch until `last`, a `time.monotonic()`; knows whether one is on its way."""
+    """Calls `process` with each batch until `last`, a `time.monotonic()`; knows whether one is on
+    its way."""
 
     def __init__(self, process: Callable[[DataFrame, int], None], last: float) -> None:
         self.process, self.last = process, last
@@ -45,7 +46,8 @@ class _Batches:
             self._running = False
 
     def are_settled(self, query: StreamingQuery) -> bool:
-        """True when no batch is in work and Spark has committed the newest: its progress is told after that."""
+        """True when no batch is in work and Spark has committed the newest: its progress is told
+        after that."""
         with self._lock:
             running = self._running
         return not running and (
