@@ -45,7 +45,7 @@ def write_many(folder: Path, amount: int) -> None:
 
 
 def test_a_report_comes_back_as_it_was_written(tmp_path):
-    counts = Counts(read=3, parsed=3, entered=3, written=2, duplicate=1)
+    counts = Counts(read=3, entered=3, made=3, written=2, duplicate=1)
     report = make_report(
         "r1", steps=[StepReport(name="s", target="t", quarantine="q", counts=counts)]
     )
