@@ -100,7 +100,7 @@ def test_the_navigation_leads_to_every_pipeline_and_on_to_its_report(page, keep,
     frame = page.frame_locator("iframe")
     row = frame.locator("tr", has_text="watched")
     expect(row).to_contain_text(
-        "10 read = 8 written + 2 quarantined + 0 duplicate + 0 late", timeout=30_000
+        "10 read = 8 written + 2 quarantined + 0 duplicate + 0 late + 0 filtered", timeout=30_000
     )
     expect(row).to_contain_text("seconds_not_negative failed (2 rows)")
     keep(f"data-quality-{scheme}")

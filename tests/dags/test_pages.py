@@ -75,7 +75,7 @@ def not_secret(monkeypatch):
 def store(pipeline: str, run_id: str = RUN_ID, **changes) -> RunReport:
     """Write a report with one failing rule."""
     now = datetime.now(UTC)
-    counts = Counts(read=10, parsed=10, entered=10, written=9, quarantined=1)
+    counts = Counts(read=10, entered=10, made=10, written=9, quarantined=1)
     rule = RuleResult(
         name=changes.pop("rule", "seconds_not_negative"),
         type="expect_column_values_to_be_between",
@@ -152,7 +152,7 @@ def test_a_viewer_sees_every_pipeline_with_balance_line_failing_rule_and_link(
     store("visits")
     page = site.get("/sluice/", headers=viewer)
     assert page.status_code == 200
-    assert "10 read = 9 written + 1 quarantined + 0 duplicate + 0 late" in page.text
+    assert "10 read = 9 written + 1 quarantined + 0 duplicate + 0 late + 0 filtered" in page.text
     assert "seconds_not_negative failed" in page.text
     assert "report?dag_id=visits&amp;run_id=manual__2026-01-01T00%3A00%3A00%2B00%3A00" in page.text
     assert "No run yet. Unpause the DAG <code>secret</code>" in page.text

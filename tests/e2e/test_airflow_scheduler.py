@@ -55,7 +55,8 @@ def test_new_files_are_run_judged_and_announced(visits):
         "gate": "success",
     }
     report = read_report(visits.paths("visits").reports(), "first")
-    assert report.counts.line == "20 read = 18 written + 2 quarantined + 0 duplicate + 0 late"
+    line = "20 read = 18 written + 2 quarantined + 0 duplicate + 0 late + 0 filtered"
+    assert report.counts.line == line
     assert sum(read_rows(visits.paths("visits").table("visits")).values()) == 18
     event = visits.client.call("GET", "/assets/events?source_dag_id=visits")["asset_events"][0]
     assert event["name"] == "sluice.visits.visits"

@@ -84,8 +84,8 @@ def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_
     rows = (KILLS + 1) * VISITS
     assert counts == Counts(
         read=rows + KILLS * VISITS,
-        parsed=rows + KILLS * VISITS,
         entered=rows + KILLS * VISITS,
+        made=rows + KILLS * VISITS,
         written=rows,
         duplicate=KILLS * VISITS,
     )

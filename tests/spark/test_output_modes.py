@@ -175,8 +175,8 @@ def test_groups_of_a_window_come_once_when_the_watermark_has_passed(spark, tmp_p
     project.run()
     assert project.rows("n") == Counter([(3,), (4,)])
     assert (
-        sum(r.counts.parsed for r in project.reports),
         sum(r.counts.entered for r in project.reports),
+        sum(r.counts.made for r in project.reports),
     ) == (5, 2)
     assert sum(r.counts.late_merged for r in project.reports) == 0
 

@@ -60,7 +60,7 @@ def make_report(
 ) -> RunReport:
     """A report of 3 rows, 2 of them written."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    counts = Counts(read=3, parsed=3, entered=3, written=2, duplicate=1)
+    counts = Counts(read=3, entered=3, made=3, written=2, duplicate=1)
     step = StepReport(
         name="pages",
         target="/t",
@@ -84,7 +84,8 @@ def test_list_shows_schedule_and_the_last_balance(project):
     assert "every 30 minutes" in call("list").stdout
     assert "never" in call("list").stdout
     write_report(make_report(), Paths.under(None, "visits").reports())
-    assert "3 read = 2 written + 0 quarantined + 1 duplicate + 0 late" in call("list").stdout
+    line = "3 read = 2 written + 0 quarantined + 1 duplicate + 0 late + 0 filtered"
+    assert line in call("list").stdout
 
 
 def test_list_shows_the_others_when_one_file_is_broken(project):
@@ -169,7 +170,7 @@ def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):
             "pages",
             50,
             200,
-            BatchReport(batch_id=0, counts=Counts(read=3, parsed=3, entered=3, written=3)),
+            BatchReport(batch_id=0, counts=Counts(read=3, entered=3, made=3, written=3)),
         )
         return make_report()
 

@@ -1,11 +1,12 @@
 """The batches a run finished, noted one by one beside the checkpoint, so that a run that dies
 before its report does not take their counts with it."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from ..report import BatchReport, read_report
+from ..report import BatchReport, kept_reports, read_report
 from ..storage import Paths, open_path, replace_file
 
 
@@ -59,26 +60,17 @@ def find_unreported(
     for entry in read_journal(checkpoint):
         if newest_commit is None or entry.batch.batch_id > newest_commit:
             continue  # the batch was not committed: it comes again, and is noted again
-        (
-            missing if entry.run_id == run_id or not _is_reported(paths, step, entry) else reported
-        ).append(entry)
+        (reported if _is_reported(paths, step, entry, run_id) else missing).append(entry)
     return missing, reported
 
 
-def _is_reported(paths: Paths, step: str, entry: Entry) -> bool:
-    try:
-        report = read_report(paths.reports(), entry.run_id)
-    except FileNotFoundError:
-        return False
-    return any(
-        s.name == step and any(_is_same(batch, entry.batch) for batch in s.batches)
-        for s in report.steps
-    )
-
-
-def _is_same(told: BatchReport, noted: BatchReport) -> bool:
-    """By their keys; reports of before have none."""
-    return told.key == noted.key if told.key and noted.key else told.batch_id == noted.batch_id
+def _is_reported(paths: Paths, step: str, entry: Entry, run_id: str | None) -> bool:
+    """Whether a report holds it that will not be replaced: any but that of `run_id`."""
+    reports = kept_reports(paths.reports(), entry.run_id)
+    if entry.run_id != run_id:
+        with suppress(FileNotFoundError):  # the run died before its report
+            reports.append(read_report(paths.reports(), entry.run_id))
+    return any((step, entry.batch.identity) in report.told for report in reports)
 
 
 def forget(checkpoint: str, entries: list[Entry]) -> None:

@@ -1,21 +1,51 @@
-"""Rows by fate, and whether they add up."""
+"""Rows by fate, and the lines in which they add up."""
+
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from ..errors import UnbalancedReport
 
+FATES = ("written", "quarantined", "duplicate", "late", "filtered")
+"""What can become of a record; of a row behind the transform, any but the last."""
+
 
 class Record(BaseModel):
-    """A part of a report: unknown fields are refused."""
+    """A part of a report: fields that nobody declared are refused."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a balance: what came, and what became of it, each as name and rows."""
+
+    came: dict[str, int]
+    became: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """All that came."""
+        return sum(self.came.values())
+
+    @property
+    def gap(self) -> int:
+        """How many came of which nothing became; below 0, how many are told twice."""
+        return self.total - sum(self.became.values())
+
+    def __str__(self) -> str:
+        came, became = (
+            " + ".join(f"{rows:,} {name}" for name, rows in side.items())
+            for side in (self.came, self.became)
+        )
+        return f"{came} {'!=' if self.gap else '='} {became}"
 
 
 class Counts(Record):
     """Rows by fate: each number is measured by what did it, none is what is left over.
 
     Two lines add up: `read = malformed + filtered + entered` says what became of each record, and
-    `malformed + made = written + quarantined + duplicate + late` what became of each row. A
+    `made + malformed = written + quarantined + duplicate + late` what became of each row. A
     transform that makes no rows has `made = entered`, and the two are one line.
     """
 
@@ -55,30 +85,38 @@ class Counts(Record):
         return Counts(**sums)
 
     @property
-    def fated(self) -> int:
-        """Rows that have one of the four fates behind the transform."""
-        return self.written + self.quarantined + self.duplicate + self.late
+    def records(self) -> Line:
+        """What became of each record."""
+        return Line(self._of("read"), self._of("malformed", "filtered", "entered"))
 
     @property
-    def balanced(self) -> bool:
-        """True when both lines add up and no number is negative."""
-        whole = self.read == self.malformed + self.filtered + self.entered
-        negative = any(getattr(self, name) < 0 for name in Counts.model_fields)
-        return whole and self.malformed + self.made == self.fated and not negative
+    def rows(self) -> Line:
+        """What became of each row behind the transform."""
+        return Line(self._of("made", "malformed"), self._of(*FATES[:-1]))
+
+    @property
+    def lines(self) -> list[Line]:
+        """One line where no row was made and none gathered, else that of the records and that of
+        the rows."""
+        if self.made == self.entered and not self.records.gap:
+            return [Line(self._of("read"), self._of(*FATES))]
+        return [self.records, self.rows]
 
     @property
     def line(self) -> str:
         """`1,204 read = 1,180 written + 9 quarantined + 13 duplicate + 2 late + 0 filtered`, or
         two such lines behind a transform that makes rows."""
-        fates = (
-            f"{self.written:,} written + {self.quarantined:,} quarantined + "
-            f"{self.duplicate:,} duplicate + {self.late:,} late"
-        )
-        if self.made == self.entered:
-            return f"{self.read:,} read = {fates} + {self.filtered:,} filtered"
-        records = f"{self.malformed:,} malformed + {self.filtered:,} filtered"
-        made = f"{self.made:,} made + {self.malformed:,} malformed"
-        return f"{self.read:,} read = {records} + {self.entered:,} entered; {made} = {fates}"
+        return "; ".join(map(str, self.lines))
+
+    @property
+    def negative(self) -> dict[str, int]:
+        """The numbers below 0: no count is."""
+        return {name: rows for name, rows in self if rows < 0}
+
+    @property
+    def balanced(self) -> bool:
+        """True when both lines add up and no number is negative."""
+        return not self.records.gap and not self.rows.gap and not self.negative
 
     def check(self, where: str) -> None:
         """Raise UnbalancedReport when a row has no fate, or two, or a number is negative."""
@@ -89,3 +127,6 @@ class Counts(Record):
                 value=self.model_dump(),
                 do="Keep the landing files and the checkpoint, and report this as a defect",
             )
+
+    def _of(self, *names: str) -> dict[str, int]:
+        return {name: getattr(self, name) for name in names}

@@ -63,20 +63,28 @@ class BatchReport(Record):
     event_time_max: datetime | None = None
     files: int = 0
     ranges: dict[str, tuple[int, int]] = {}
-    """Offsets (or commits of a table), from and until (not included), by `topic/partition` (or `commits of <table>`)."""
+    """Offsets (or commits of a table), from and until (not included), by `topic/partition` (or
+    `commits of <table>`)."""
     delivered: dict[str, int] = {}
     """Rows given to each sink beside the target."""
     seconds: float = 0.0
     conflicts: int = 0
     """Keys of which a copy had other content, in the batch or in the table."""
     overtaken: int = 0
-    """Keys of which a row in the table ranks behind one that came later, although the step promises `first_arrives_first`."""
+    """Keys of which a row in the table ranks behind one that came later, although the step
+    promises `first_arrives_first`."""
     warnings: list[str] = []
     """What a person should know of this batch."""
     conflict_samples: list[str] = []
     """The first and the last of these keys; none where a key column is marked `pii`."""
     lateness: list[int] = []
-    """Rows by how far they were behind the newest row of earlier batches, one number a bar (see report/lateness.py); empty before anything was seen."""
+    """Rows by how far they were behind the newest row of earlier batches, one number a bar (see
+    report/lateness.py); empty before anything was seen."""
+
+    @property
+    def identity(self) -> str:
+        """Its key; its number in a report of before batches had keys."""
+        return self.key or str(self.batch_id)
 
 
 class StepReport(Record):
@@ -119,11 +127,13 @@ class StepReport(Record):
 class RunReport(Record):
     """One run of a pipeline: what came in, where every row went, what it cost."""
 
-    schema_version: int = 1
+    schema_version: int = 2
+    """1: `parsed` stands for `entered`, and `entered` for `made`."""
     pipeline: str
     run_id: str
     kind: Literal["scheduled", "backfill", "trial"] = "scheduled"
-    """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has a root of its own."""
+    """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has
+    a root of its own."""
     window: str | None = None
     started: datetime
     ended: datetime
@@ -144,6 +154,11 @@ class RunReport(Record):
         return sum((step.counts for step in self.steps), Counts())
 
     @property
+    def told(self) -> set[tuple[str, str]]:
+        """The batches that it tells of: step and identity."""
+        return {(step.name, batch.identity) for step in self.steps for batch in step.batches}
+
+    @property
     def failed_rules(self) -> list[RuleResult]:
         """Rules that did not pass, could-not-evaluate included."""
         return [
@@ -152,7 +167,8 @@ class RunReport(Record):
 
     @property
     def blocks(self) -> bool:
-        """True when nothing downstream may run: a failed run, an unbalanced one, a `stop` rule that did not pass, or any rule that could not be evaluated."""
+        """True when nothing downstream may run: a failed run, an unbalanced one, a `stop` rule
+        that did not pass, or any rule that could not be evaluated."""
         stopped = any(
             rule.on_fail == "stop" or rule.outcome is Outcome.ERROR for rule in self.failed_rules
         )

@@ -11,9 +11,17 @@ def format_count(rows: int | None) -> str:
     return "-" if rows is None else f"{rows:,}"
 
 
+def format_amount(amount: int, noun: str) -> str:
+    """`1 row`, `1,204 rows`."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
+
 def format_percent(part: int, whole: int) -> str:
-    """`0.51%`; never `0%` for some, and never `100%` for not quite all."""
-    if part == 0 or whole == 0:
+    """`0.51%`; never `0%` for some, and never `100%` for not quite all. A dash for what is no
+    share: below nothing, or more than the whole."""
+    if not 0 <= part <= whole:
+        return "-"
+    if part == 0:
         return "0%"
     share = 100 * part / whole
     if share < 0.01:
