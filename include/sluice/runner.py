@@ -177,6 +177,7 @@ def _start_spark(
     """Open the session with the settings that fit the backlog; Great Expectations is imported meanwhile where a rule needs it."""
     from .launch import SMALL_BACKLOG, spark_settings
     from .quality import import_in_background, is_table_level
+    from .spark.executors import executor_cost
     from .spark.session import open_session
     from .streaming.execute import RunContext
 
@@ -185,6 +186,7 @@ def _start_spark(
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
     spark = stack.enter_context(open_session(settings))
+    stack.callback(lambda: report.spark.update(executor_cost(spark)))
     profile = (
         "short run" if waiting_bytes is not None and waiting_bytes < SMALL_BACKLOG else "long run"
     )
