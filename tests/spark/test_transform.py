@@ -58,6 +58,7 @@ FILTERS = {
         "WITH sold AS (SELECT * FROM source WHERE qty <> 0), unit AS (SELECT id, amount / qty AS u FROM sold) "
         "SELECT id, u AS unit FROM unit"
     ),
+    "pipe": "FROM source |> WHERE qty <> 0 |> SELECT id, amount / qty AS unit",
     "above": "SELECT * FROM (SELECT id, amount / qty AS unit FROM source WHERE qty <> 0) WHERE 1 / unit < 9",
     "lateral_alias": "SELECT id, amount / qty AS unit, unit * 2 AS double FROM source WHERE qty <> 0",
     "python": "def clean(rows):\n    return rows.where('qty <> 0').selectExpr('id', 'amount / qty AS unit')",

@@ -107,7 +107,7 @@ def deliver_rows(rows: DataFrame, sink: ForeachSink, delivery: Delivery) -> int:
         raised = _RAISED.search(str(error))
         if raised is None:
             raise explain_delivery(error, where) from error
-        raise TransientError(raised[1], where=where, do=_AGAIN) from None
+        raise TransientError(_told(raised[1], delivery), where=where, do=_AGAIN) from None
 
 
 def deliver_batch(rows: DataFrame, sink: ForeachBatchSink, delivery: Delivery) -> int:
@@ -122,13 +122,18 @@ def deliver_batch(rows: DataFrame, sink: ForeachBatchSink, delivery: Delivery) -
     except SluiceError:
         raise
     except Exception as error:  # the user's code may raise anything
-        text = " ".join(str(error).split())[:400]
+        name, text = sink.function.partition(":")[2], " ".join(str(error).split())[:400]
         raise TransientError(
-            f"{sink.function.partition(':')[2]} raised {type(error).__name__}: {text}",
+            _told(f"{name} raised {type(error).__name__}: {text}", delivery),
             where=f"foreach_batch {delivery.folder / sink.function}",
             do=_AGAIN,
         ) from error
     return rows.count()
+
+
+def _told(raised: str, delivery: Delivery) -> str:
+    """What the user's code raised; without its text, which may quote a row, where values are hidden."""
+    return raised.partition(": ")[0] if delivery.hidden else raised
 
 
 def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]:

@@ -2,12 +2,20 @@
 
 from typing import Any
 
+from typing import Any
+
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 from pyspark.sql import SparkSession
 
 JVM_GONE = (Py4JNetworkError, ConnectionError)
 """What a call raises when the JVM behind it has ended."""
+
+
+def jvm_of(spark: SparkSession) -> Any:
+    """The packages of the JVM, by their names: what PySpark has no door to is reached through them."""
+    return spark._jvm
 
 
 def jvm_of(spark: SparkSession) -> Any:
