@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from typing import Any
-
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
 from pyspark.sql import SparkSession
 
 JVM_GONE = (Py4JNetworkError, ConnectionError)
@@ -14,17 +11,15 @@ JVM_GONE = (Py4JNetworkError, ConnectionError)
 
 
 def jvm_of(spark: SparkSession) -> Any:
-    """The packages of the JVM, by their names: what PySpark has no door to is reached through them."""
-    return spark._jvm
-
-
-def jvm_of(spark: SparkSession) -> Any:
-    """The packages of the JVM, by their names: what PySpark has no door to is reached through them."""
+    """The packages of the JVM by their names: the way to what PySpark has no door to."""
     return spark._jvm
 
 
 def end_jvm(timeout: float) -> None:
-    """End the JVM that this process started and wait until it is gone. Raises subprocess.TimeoutExpired after `timeout` seconds."""
+    """End the JVM that this process started and wait until it is gone.
+
+    Raises subprocess.TimeoutExpired after `timeout` seconds.
+    """
     gateway = SparkContext._gateway  # what started the JVM; pyspark has no public name for it
     if gateway is None:
         return

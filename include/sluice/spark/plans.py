@@ -11,8 +11,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from .jvm import jvm_of
 
-from .jvm import jvm_of
-
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 
 
