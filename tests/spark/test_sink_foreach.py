@@ -226,7 +226,7 @@ def test_where_values_are_hidden_what_was_raised_is_named_without_its_text(play,
     assert "three" not in str(raised.value)
     (tmp_path / "f.py").write_text(FUNCTION.format(folder=str(tmp_path)))
     with pytest.raises(TransientError, match="refuse raised ConnectionRefusedError.") as raised:
-        foreach.deliver(
+        deliver(
             spark.range(1).toDF("n"),
             ForeachBatchSink(kind="foreach_batch", function="f.py:refuse"),
             to(tmp_path, hidden=hidden),
