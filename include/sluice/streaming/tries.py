@@ -18,8 +18,10 @@ _WHY = {
 
 
 def take_back(plan: Plan, rights: Rights, number: int, session: SparkSession) -> None:
-    """Remove the refused and late rows of earlier tries of a batch whose target commit is not there:
-    a batch is finished under one definition, over one input."""
+    """Remove the refused and late rows of earlier tries of a batch that has no target commit.
+
+    So a batch is finished under one definition, over one input.
+    """
     if number != plan.open_batch and read_attempt(plan.place.checkpoint, number) is None:
         return
     key = plan.batch_key(number).replace("'", "''")
