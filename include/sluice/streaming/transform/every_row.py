@@ -23,8 +23,8 @@ from .names import check_names
 from .origin import bare, hidden, is_marked, is_shown, unmark
 
 _KEPT = "kept by every WHERE so far"
-_NAMING = ("SubqueryAlias", "View")
-"""Nodes that only give a name to what is below them."""
+_NAMING = ("SubqueryAlias", "View", "PipeOperator")
+"""Nodes that compute nothing: a name, a step of a query that is written with `|>`."""
 _CALM = {
     *("AttributeReference", "Literal", "GetStructField", "CreateNamedStruct", "If", "CaseWhen"),
     *("IsNull", "IsNotNull", "Coalesce", "And", "Or", "Not", "EqualTo", "EqualNullSafe", "In"),
