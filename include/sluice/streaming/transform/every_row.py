@@ -40,10 +40,8 @@ All others are computed for kept rows only.
 def find_chain(plan: JavaObject, spark: SparkSession) -> list[JavaObject] | None:
     """The source's rows, and above them the nodes of a query that only selects and filters.
 
-    None for any other query.
-
-    A query inside an expression needs a join, and Spark calls Python for every row whatever
-    condition stands around the call: neither is of this kind.
+    None for any other query: a query inside an expression needs a join, and Spark calls Python for
+    every row whatever condition stands around the call: neither is of this kind.
     """
     chain: list[JavaObject] = []
     node = plan
