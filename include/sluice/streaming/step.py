@@ -9,7 +9,13 @@ from pyspark.sql import DataFrame
 from ..backlog import measure_step
 from ..checkpoint import Checkpoint, complete_epochs
 from ..sources import Found, Intake, choose_intake
-from ..spark.failure import ChangedTable, UnplannedFiles, UnreadableFile
+from ..spark.failure import (
+    SPARK_FAILED,
+    ChangedTable,
+    UnplannedFiles,
+    UnreadableFile,
+    explain,
+)
 from ..spark.table_setup import locate_target
 from ..spec import Step, Trigger, describe_trigger, never_ends, trigger_kind
 from ..storage import spark_folder
@@ -64,6 +70,8 @@ def run_step(run: Run, step: Step, tally: Tally, found: Found) -> bool:
             return _try_once(course)
         except (UnreadableFile, UnplannedFiles, ChangedTable) as error:
             intake.absorb(error)
+        except SPARK_FAILED as error:  # outside of the query, whose failures are explained there
+            raise explain(error) from error
         finally:
             tally.close()
             tally.warn(*intake.review([entry.batch for entry in tally.finished]))
