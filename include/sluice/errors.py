@@ -18,8 +18,11 @@ class ExitCode(IntEnum):
 class SluiceError(Exception):
     """An error with a place and a next step.
 
-    Args: what: one sentence. where: file, field, table or URL. value: what was found there. do:
-    what to write or run next.
+    Args:
+        what: one sentence.
+        where: file, field, table or URL.
+        value: what was found there.
+        do: what to write or run next.
     """
 
     exit_code = ExitCode.TERMINAL

@@ -185,6 +185,7 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
     """A session with the settings that fit the backlog; Great Expectations is imported meanwhile
     where a rule needs it."""
     from .quality import import_in_background, is_table_level
+    from .spark.executors import executor_cost
     from .spark.session import open_session
 
     began, request = time.monotonic(), story.request
@@ -199,7 +200,10 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
             "profile": "short run" if small else "long run",
             "start_seconds": f"{time.monotonic() - began:.1f}",
         }
-        yield spark
+        try:
+            yield spark
+        finally:
+            story.spark |= executor_cost(spark)
 
 
 def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:

@@ -53,6 +53,7 @@ OPERATIONS = [
     Operation("file source log", r"/spark/sources/0/\d+$"),
     Operation("offsets", r"/spark/offsets/\d+$"),
     Operation("state store", r"/spark/state/.*\.changelog$", "state"),
+    Operation("note of a batch's try", r"/attempt\.json$", side="Python"),
     Operation("quarantine table commit", r"/paid__quarantine/_delta_log/\d+\.json$"),
     Operation("late table commit", r"/paid__late/_delta_log/\d+\.json$", "late"),
     Operation("data file of the target table", r"/paid/[^_].*\.parquet$"),
@@ -73,6 +74,7 @@ SAMPLE = {
     ("batch note", "disk full"),
     ("report", "I/O error"),
     ("manifest", "partial write"),
+    ("note of a batch's try", "partial write"),
 }
 """The faults of a short test: each kind once on either side.
 

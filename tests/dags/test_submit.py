@@ -38,7 +38,8 @@ json.dump(
         "file": file,
         "mode": os.stat(file).st_mode & 0o777,
         "settings": dict(
-            line.encode().decode("unicode_escape").rstrip("\\n").split("=", 1) for line in open(file)
+            line.encode().decode("unicode_escape").rstrip("\\n").split("=", 1)
+            for line in open(file)
         ),
     }},
     open({noted!r}, "w"),
@@ -195,9 +196,12 @@ def test_the_settings_fit_the_backlog_the_probe_saw(submit, monkeypatch):
 SECRET = {"spark.hadoop.fs.azure.account.key": "s3cret = 50% ünder\\n"}
 
 
-def test_no_setting_is_on_the_command_line_for_everyone_to_read(submit, pipelines):
+def test_no_setting_is_on_the_command_line_for_everyone_to_read(submit, pipelines, monkeypatch):
+    written = {name: f"${{SETTING_{number}}}" for number, name in enumerate(SECRET)}
+    for number, value in enumerate(SECRET.values()):
+        monkeypatch.setenv(f"SETTING_{number}", value)  # one that is written is refused
     with (pipelines / "pipelines" / "visits.yaml").open("a") as file:
-        file.write(f"spark: {json.dumps(SECRET)}\n")
+        file.write(f"spark: {json.dumps(written)}\n")
     given = submit()
     assert given["settings"].items() >= SECRET.items()
     assert given["mode"] == 0o600

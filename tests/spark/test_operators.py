@@ -1,4 +1,4 @@
-"""What Spark's operators with state drop as late is counted, operator by operator, in the batch that they drop it from."""
+"""What each operator with state drops as late is counted, in the batch that it drops it from."""
 
 import json
 import os
@@ -22,7 +22,10 @@ BATCHES = [
     lines(10, "a", "z", n=10) + lines(18, "d"),
     lines(18, "c"),
 ]
-"""The fourth comes with twenty rows of an hour that is closed: late is what the batch before it would have called late."""
+"""The fourth has twenty rows of an hour that is closed.
+
+Late is what the batch before it would have called late.
+"""
 LATE = 3
 
 
@@ -74,8 +77,10 @@ def test_a_deduplication_counts_the_rows_it_dropped(count):
 
 def test_each_operator_of_a_query_is_asked(count):
     found = count(
-        lambda rows: rows.dropDuplicatesWithinWatermark(["id"]).groupBy(F.window("at", "1 hour")).count()
-    )  # fmt: skip
+        lambda rows: (
+            rows.dropDuplicatesWithinWatermark(["id"]).groupBy(F.window("at", "1 hour")).count()
+        )
+    )
     assert sorted(name for name, *_ in dropped(found, LATE)) == [
         "StateStoreSave",
         "StreamingDeduplicateWithinWatermark",

@@ -104,7 +104,7 @@ def play(spark, tmp_path):
     """
 
     def play_batch(
-        name: str = "Writer", fail: tuple = (), opened: object = None
+        name: str = "Writer", fail: tuple = (), opened: object = None, **more: object
     ) -> tuple[int, list]:
         (tmp_path / "json.py").write_text(
             WRITER.format(folder=str(tmp_path), fail=fail, opened=opened)
@@ -114,7 +114,7 @@ def play(spark, tmp_path):
         calls.unlink(missing_ok=True)
         try:
             count = deliver(
-                rows, ForeachSink(kind="foreach", writer=f"json.py:{name}"), to(tmp_path)
+                rows, ForeachSink(kind="foreach", writer=f"json.py:{name}"), to(tmp_path, **more)
             )
         finally:
             play_batch.calls = (
@@ -217,6 +217,21 @@ def test_a_function_gets_the_rows_of_a_batch_and_its_token_and_keeps_its_module(
         (n,) for n in range(5)
     )
     assert spark.conf.get("spark.sluice.test.calls") == "2"
+
+
+def test_where_values_are_hidden_what_was_raised_is_named_without_its_text(play, spark, tmp_path):
+    hidden = frozenset({"n"})
+    with pytest.raises(TransientError, match="Writer.process raised ValueError.") as raised:
+        play(fail=("process",), hidden=hidden)
+    assert "three" not in str(raised.value)
+    (tmp_path / "f.py").write_text(FUNCTION.format(folder=str(tmp_path)))
+    with pytest.raises(TransientError, match="refuse raised ConnectionRefusedError.") as raised:
+        deliver(
+            spark.range(1).toDF("n"),
+            ForeachBatchSink(kind="foreach_batch", function="f.py:refuse"),
+            to(tmp_path, hidden=hidden),
+        )
+    assert "nobody" not in str(raised.value)
 
 
 def test_what_a_function_raises_is_named_and_an_error_of_ours_passes(spark, tmp_path):

@@ -1,4 +1,7 @@
-"""What a transform makes of the rows: none out of sight, none computed that a WHERE left out, and each with its origin."""
+"""What a transform makes of the rows.
+
+None is out of sight, none is computed that a WHERE left out, and each has its origin.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -55,12 +58,22 @@ FILTERS = {
     "qualified": "SELECT source.id, source.amount / source.qty AS unit FROM source WHERE qty <> 0",
     "nested": "SELECT id, unit FROM (SELECT *, amount / qty AS unit FROM source WHERE qty <> 0) t",
     "cte": (
-        "WITH sold AS (SELECT * FROM source WHERE qty <> 0), unit AS (SELECT id, amount / qty AS u FROM sold) "
+        "WITH sold AS (SELECT * FROM source WHERE qty <> 0), "
+        "unit AS (SELECT id, amount / qty AS u FROM sold) "
         "SELECT id, u AS unit FROM unit"
     ),
-    "above": "SELECT * FROM (SELECT id, amount / qty AS unit FROM source WHERE qty <> 0) WHERE 1 / unit < 9",
-    "lateral_alias": "SELECT id, amount / qty AS unit, unit * 2 AS double FROM source WHERE qty <> 0",
-    "python": "def clean(rows):\n    return rows.where('qty <> 0').selectExpr('id', 'amount / qty AS unit')",
+    "pipe": "FROM source |> WHERE qty <> 0 |> SELECT id, amount / qty AS unit",
+    "above": (
+        "SELECT * FROM (SELECT id, amount / qty AS unit FROM source WHERE qty <> 0) "
+        "WHERE 1 / unit < 9"
+    ),
+    "lateral_alias": (
+        "SELECT id, amount / qty AS unit, unit * 2 AS double FROM source WHERE qty <> 0"
+    ),
+    "python": (
+        "def clean(rows):\n"
+        "    return rows.where('qty <> 0').selectExpr('id', 'amount / qty AS unit')"
+    ),
 }
 
 
@@ -101,11 +114,23 @@ def test_plain_columns_are_passed_on_as_they_are(transform):
 ONE_LINE = {
     "array_max": ("SELECT id, array_max(xs) AS n FROM source WHERE id = 'a'", ("a", 5)),
     "regexp_count": ("SELECT id, regexp_count(id, 'a') AS n FROM source WHERE id = 'a'", ("a", 1)),
-    "text": ("SELECT id, 'count( over explode' AS n FROM source WHERE id = 'a'", ("a", "count( over explode")),
-    "column": ("SELECT id, `sum(` AS n FROM (SELECT *, 4 AS `sum(` FROM source) WHERE id = 'a'", ("a", 4)),
-    "aggregate": ("SELECT id, aggregate(xs, 0, (s, x) -> s + x) AS n FROM source WHERE id = 'a'", ("a", 8)),
-    "star": ("SELECT * EXCEPT (qty, amount, tags, xs), 1 AS n FROM source WHERE id = 'a'", ("a", 1)),
-}  # fmt: skip
+    "text": (
+        "SELECT id, 'count( over explode' AS n FROM source WHERE id = 'a'",
+        ("a", "count( over explode"),
+    ),
+    "column": (
+        "SELECT id, `sum(` AS n FROM (SELECT *, 4 AS `sum(` FROM source) WHERE id = 'a'",
+        ("a", 4),
+    ),
+    "aggregate": (
+        "SELECT id, aggregate(xs, 0, (s, x) -> s + x) AS n FROM source WHERE id = 'a'",
+        ("a", 8),
+    ),
+    "star": (
+        "SELECT * EXCEPT (qty, amount, tags, xs), 1 AS n FROM source WHERE id = 'a'",
+        ("a", 1),
+    ),
+}
 
 
 @pytest.mark.parametrize(("text", "row"), ONE_LINE.values(), ids=ONE_LINE)
@@ -120,23 +145,27 @@ MANY = {
     "select": "SELECT id, explode(tags) AS (k, v) FROM source",
     "table_function": "SELECT id, t.k, t.v FROM source, LATERAL explode(tags) AS t(k, v)",
     "cte": (
-        "WITH tags AS (SELECT id, explode(tags) AS (k, v) FROM source), same AS (SELECT * FROM tags) "
+        "WITH tags AS (SELECT id, explode(tags) AS (k, v) FROM source), "
+        "same AS (SELECT * FROM tags) "
         "SELECT * FROM same"
     ),
     "selected": "SELECT id, k, v, _row FROM source LATERAL VIEW explode(tags) t AS k, v",
-    "star": "SELECT * EXCEPT (qty, amount, tags, xs) FROM source LATERAL VIEW explode(tags) t AS k, v",
+    "star": (
+        "SELECT * EXCEPT (qty, amount, tags, xs) FROM source LATERAL VIEW explode(tags) t AS k, v"
+    ),
     "union": (
         "SELECT id, 'x' AS k, tags['x'] AS v FROM source WHERE tags IS NOT NULL UNION ALL "
         "SELECT id, 'y', tags['y'] FROM source WHERE tags['y'] > 0"
     ),
     "unpivot": (
-        "SELECT id, k, v FROM (SELECT id, tags['x'] AS x, tags['y'] AS y FROM source) UNPIVOT (v FOR k IN (x, y))"
+        "SELECT id, k, v FROM (SELECT id, tags['x'] AS x, tags['y'] AS y FROM source) "
+        "UNPIVOT (v FOR k IN (x, y))"
     ),
     "python": (
         "from pyspark.sql import functions as F\n"
         "def clean(rows):\n    return rows.select('id', F.explode('tags').alias('k', 'v'))"
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", MANY.values(), ids=MANY)
@@ -183,7 +212,9 @@ GATHERED = {
     "distinct": "SELECT DISTINCT coalesce(qty, 0) AS q, IF(qty = 2, 1L, 2L) AS n FROM source",
     "python": (
         "from pyspark.sql import functions as F\n"
-        "def clean(rows):\n    return rows.groupBy(F.coalesce('qty', F.lit(0)).alias('q')).agg(F.count('*').alias('n'))"
+        "def clean(rows):\n"
+        "    groups = rows.groupBy(F.coalesce('qty', F.lit(0)).alias('q'))\n"
+        "    return groups.agg(F.count('*').alias('n'))"
     ),
 }
 
@@ -235,14 +266,16 @@ def test_a_function_of_python_is_called_for_sound_rows_that_a_where_kept_only(tr
     ("text", "name"),
     [
         (f"SELECT id, amount AS {name} FROM source", name)
-        for name in ("_event_time", "_raw", "_batch_id", "_rank", "_RAW", "_Batch_Key", "_mine", "_row")
+        for name in (
+            *("_event_time", "_raw", "_batch_id", "_rank", "_RAW", "_Batch_Key", "_mine", "_row"),
+        )
     ]
     + [
         ("SELECT explode(xs) AS _source FROM source", "_source"),
         ("SELECT count(*) AS _n FROM source", "_n"),
         ("def clean(rows):\n    return rows.withColumnRenamed('id', '_stage')", "_stage"),
     ],
-)  # fmt: skip
+)
 def test_a_name_of_the_engine_is_refused_by_name(transform, text, name):
     with pytest.raises(SpecError, match=f"column '{name}': names that start with `_`"):
         transform(text)
@@ -278,10 +311,13 @@ def test_what_the_engine_knows_of_a_row_can_be_read_and_does_not_become_a_column
         ("INSERT INTO t SELECT * FROM source", "the SQL is no query"),
         ("CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM source", "the SQL is no query"),
         ("SELECT 1 AS id", "does not read the rows"),
-        ("SELECT 1 AS n FROM range(3) WHERE EXISTS (SELECT 1 FROM source)", "does not read the rows"),
+        (
+            "SELECT 1 AS n FROM range(3) WHERE EXISTS (SELECT 1 FROM source)",
+            "does not read the rows",
+        ),
         ("def clean(rows):\n    return rows.sparkSession.range(3)", "does not read the rows"),
     ],
-)  # fmt: skip
+)
 def test_what_only_looks_like_a_transform_is_refused(transform, text, says):
     with pytest.raises(SpecError, match=says):
         transform(text)

@@ -1,4 +1,4 @@
-"""Transforms in whole runs: what is refused before the start, what a run ends with, and what of a row leaves in a report."""
+"""Transforms in whole runs: what is refused, what a run ends with, and what of a row is told."""
 
 import json
 from collections import Counter
@@ -96,7 +96,8 @@ def test_a_map_in_the_key_of_the_whole_row_is_terminal_and_named(spark, tmp_path
 SUMS = """
 from pyspark.sql import functions as F
 def clean(rows):
-    sums = rows.withWatermark("at", "0 seconds").groupBy(F.window("at", "1 hour"), F.col({by}).alias("by"))
+    hours = F.window("at", "1 hour")
+    sums = rows.withWatermark("at", "0 seconds").groupBy(hours, F.col({by}).alias("by"))
     return sums.agg(F.sum({what}).alias("n")).select(F.col("window.start").alias("at"), "n")
 """
 

@@ -33,7 +33,7 @@ steps:
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder of one pipeline, `visits`, whose root is `root/`; one file has landed."""
+    """A folder of one pipeline, `visits`, over a landing folder with one file, and `root/`."""
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing" / "1.json").write_text('{"id": 1, "at": "2026-01-01T00:00:00Z"}\n')

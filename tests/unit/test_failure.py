@@ -1,4 +1,7 @@
-"""What a failure of Spark becomes: a sentence without a value of a row, and the right answer to whether a second try helps."""
+"""What a failure of Spark becomes: a sentence without a value of a row.
+
+And the right answer to whether a second try helps.
+"""
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
@@ -14,17 +17,20 @@ TAIL = (
 )
 STACK = "\n\tat org.apache.spark.scheduler.Task.run(Task.scala:147)\n"
 CAST = (
-    '[CAST_INVALID_INPUT] The value \'123-45-6789\' of the type "STRING" cannot be cast to "INT" because it is malformed. '
+    '[CAST_INVALID_INPUT] The value \'123-45-6789\' of the type "STRING" cannot be cast to "INT" '
+    "because it is malformed. "
     "Correct the value as per the syntax, or change its target type. SQLSTATE: 22018\n"
     "== SQL (line 2, position 3) ==\n  CAST(ssn AS INT) AS ssn,\n  ^^^^^^^^^^^^^^^^\n"
 )
 PYTHON = (
-    "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
+    "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: "
+    "Traceback (most recent call last):\n"
     '  File "/pipelines/clean.py", line 17, in number\n    return int(ssn)\n           ^^^^^^^^\n'
     "ValueError: invalid literal for int() with base 10: '123-45-6789'\n SQLSTATE: 38000"
 )
 WRITE = (
-    "An error occurred while calling o144.save.\n: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows "
+    "An error occurred while calling o144.save.\n: org.apache.spark.SparkException: "
+    "[TASK_WRITE_FAILED] Task failed while writing rows "
     f"to file:/tables/t. SQLSTATE: 58030{STACK}Caused by: "
 )
 TOLD = {
@@ -40,26 +46,32 @@ TOLD = {
         "CAST_INVALID_INPUT in cast (clean.py:34)",
     ),
     "overflow": (
-        '[CAST_OVERFLOW] The value 123456789L of the type "BIGINT" cannot be cast to "TINYINT". SQLSTATE: 22003',
+        '[CAST_OVERFLOW] The value 123456789L of the type "BIGINT" cannot be cast to "TINYINT". '
+        "SQLSTATE: 22003",
         "CAST_OVERFLOW",
     ),
     "raised": (
         "[USER_RAISED_EXCEPTION] bad 123-45-6789 SQLSTATE: P0001\n== SQL (line 1, position 8) ==\n"
-        "SELECT raise_error(concat('bad ', ssn)) FROM source\n       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n",
+        "SELECT raise_error(concat('bad ', ssn)) FROM source\n"
+        "       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n",
         "USER_RAISED_EXCEPTION in raise_error(concat('bad ', ssn))",
     ),
     "python": (STREAM + PYTHON + TAIL, "ValueError in number (clean.py:17)"),
     "constraint": (
-        f"{WRITE}org.apache.spark.sql.delta.schema.DeltaInvariantViolationException: [DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK "
-        f"constraint short (length(ssn) < 9) violated by row with values:\n - ssn : 123-45-6789{STACK}",
+        f"{WRITE}org.apache.spark.sql.delta.schema.DeltaInvariantViolationException: "
+        "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK "
+        "constraint short (length(ssn) < 9) violated by row with values:\n"
+        f" - ssn : 123-45-6789{STACK}",
         "CHECK constraint short (length(ssn) < 9)",
     ),
     "java": (
-        f"Job aborted: Lost task 0.0 (host executor driver): java.time.format.DateTimeParseException: Text '123-45-6789' is no date{STACK}",
+        "Job aborted: Lost task 0.0 (host executor driver): "
+        f"java.time.format.DateTimeParseException: Text '123-45-6789' is no date{STACK}",
         "java.time.format.DateTimeParseException (its text may quote a row: it is in the log)",
     ),
     "function of java": (
-        f'[FAILED_EXECUTE_UDF] User defined function failed due to: java.lang.NumberFormatException: For input string: "123-45-6789". SQLSTATE: 39000{STACK}',
+        "[FAILED_EXECUTE_UDF] User defined function failed due to: "
+        f'java.lang.NumberFormatException: For input string: "123-45-6789". SQLSTATE: 39000{STACK}',
         "FAILED_EXECUTE_UDF",
     ),
 }
@@ -107,15 +119,19 @@ def test_what_the_machine_or_the_network_says_is_told_and_tried_again(text):
     "error",
     [
         AnalysisException(
-            "[UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE] The feature is not supported: Cannot have MAP type columns in DataFrame "
-            'which calls set operations (INTERSECT, EXCEPT, etc.), but the type of column `m` is "MAP<INT, INT>". SQLSTATE: 0A000;\nDeduplicate [m#753]'
+            "[UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE] The feature is not supported: "
+            "Cannot have MAP type columns in DataFrame "
+            "which calls set operations (INTERSECT, EXCEPT, etc.), but the type of column `m` is "
+            '"MAP<INT, INT>". SQLSTATE: 0A000;\nDeduplicate [m#753]'
         ),
         AnalysisException("[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] Cannot resolve `m` = `m`"),
         PySparkException(
-            f"{STREAM}[UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE] Cannot have MAP type columns. SQLSTATE: 0A000{TAIL}"
+            f"{STREAM}[UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE] "
+            f"Cannot have MAP type columns. SQLSTATE: 0A000{TAIL}"
         ),
         PySparkException(
-            f"{STREAM}[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `m` cannot be resolved. SQLSTATE: 42703{TAIL}"
+            f"{STREAM}[UNRESOLVED_COLUMN.WITH_SUGGESTION] "
+            f"A column `m` cannot be resolved. SQLSTATE: 42703{TAIL}"
         ),
     ],
 )
@@ -136,7 +152,10 @@ def test_what_spark_cannot_do_at_all_is_terminal_and_says_what(error):
     ],
 )
 def test_a_state_of_another_shape_is_terminal_and_says_what_to_do(condition):
-    text = f"{STREAM}[{condition}] Provided key schema does not match existing state key schema.\nSQLSTATE: XXKST{TAIL}"
+    text = (
+        f"{STREAM}[{condition}] Provided key schema does not match existing state key schema.\n"
+        f"SQLSTATE: XXKST{TAIL}"
+    )
     error = explain(PySparkException(text))
     assert type(error) is PreflightError
     assert condition in str(error) and "a new name" in str(error)
@@ -155,5 +174,8 @@ class _DeltaError(PySparkException):
 
 
 def test_the_sentence_of_a_condition_of_deltas_own_is_told():
-    said = "[DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES] Found invalid character(s) among ' ,;{}()' in the column names"
+    said = (
+        "[DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES] "
+        "Found invalid character(s) among ' ,;{}()' in the column names"
+    )
     assert sql_message(_DeltaError(f"{said}\n; line 1 pos 0")) == said

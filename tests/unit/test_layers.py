@@ -27,7 +27,7 @@ ALLOWED = {
     "sources": _STATE | {"spark"},
     "sinks": _BASE | {"spark"},
     "streaming": _STATE | {"launch", "quality", "sinks", "sources", "spark"},
-    "runner": _STATE | {"launch", "quality", "spark", "streaming"},
+    "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark"},
     "cli": _STATE | {"launch", "runner", "setup", "streaming", "verify"},

@@ -134,8 +134,8 @@ def _aged(claim):
 def test_a_holder_whose_process_ended_is_outranked_at_once(tmp_path):
     place = str(tmp_path / "lease")
     code = (
-        "from sluice.checkpoint import hold_lease; import os, signal\n"
-        f"with hold_lease({place!r}, 'killed'): os.kill(os.getpid(), signal.SIGKILL)"
+        f"from sluice.checkpoint import hold_lease; import os, signal\nwith hold_lease({place!r}, "
+        "'killed'): os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code], check=False)
     assert json.loads((tmp_path / "lease" / "0000000001.json").read_text())["released"] is False

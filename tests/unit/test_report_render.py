@@ -521,3 +521,9 @@ def test_sizes_durations_and_watermarks_read_well():
         and printable("Ärger 日本") == "Ärger 日本"
     )
     assert quote_value("x" * 99, 10) == '"xxxxxxx..."'
+
+
+def test_what_tasks_cost_on_executors_is_said_apart(example):
+    example.core_seconds, example.spark["executor_core_seconds"] = 19.1, "60.2"
+    assert "19.1 core-seconds, and 60.2 of tasks on executors" in render_text(example)
+    assert "Core-seconds on executors</dt><dd>60.2" in render_html(example)

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from ..checkpoint import find_unreported
+from ..checkpoint import find_unreported, noted_target
 from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
 from ..spec import Pipeline, Step, never_ends, trigger_kind
@@ -54,7 +54,7 @@ def measure_step(
         )
     died = f"run {unreported[0].run_id} died before its report" if unreported else ""
     reason = _why_now(found) or waiting.doubt or died
-    reason = reason or _why_lost(step, paths, found) or _why_at_last(step, found, idle_run_every)
+    reason = reason or _why_lost(step, paths) or _why_at_last(step, found, idle_run_every)
     return replace(found, must_run=bool(reason), reason=reason or "nothing is new")
 
 
@@ -63,12 +63,12 @@ def _why_now(found: StepBacklog) -> str:
     return "a batch was planned and not finished" if found.open_batch else found.headline
 
 
-def _why_lost(step: Step, paths: Paths, found: StepBacklog) -> str:
+def _why_lost(step: Step, paths: Paths) -> str:
     """Why a run must look, and will refuse to go on: the memory of what was read is not there."""
-    if step.target is None or step.target.name is not None or found.last_run is None:
+    filled = noted_target(paths.checkpoint(step.name))
+    if not filled or open_path(delta_log(filled)).exists():
         return ""
-    path = step.target_path(paths)
-    return "" if open_path(delta_log(path)).exists() else f"the step's table {path} is gone"
+    return f"the step's table {filled} is gone"
 
 
 def _why_at_last(step: Step, found: StepBacklog, idle_run_every: timedelta) -> str:

@@ -116,6 +116,10 @@ class Probe(Generic[Kind]):
     def note_listing(self, checkpoint: Checkpoint, began: datetime) -> None:
         """Note a listing that found nothing, where the next one then may wait."""
 
+    def widen(self, chosen: Range, paths: set[str]) -> tuple[Range, list[str]]:
+        """A range and more files, by their paths; those that are not there any more are named."""
+        return chosen, []
+
     def select(self, step: Step, window: Window) -> Range:
         """What a backfill of a window reads: by default every record that is not too old for it.
 

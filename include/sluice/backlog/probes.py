@@ -6,7 +6,7 @@ from ..checkpoint.log import Checkpoint
 from ..spec import FileSource, KafkaSource, SourceKind, Step, TableSource, Window
 from .audit import note_audit
 from .delta import measure_table, read_position
-from .files import LandedFile, files_in_window
+from .files import LandedFile, files_in_window, list_files
 from .globs import any_folder, any_name
 from .kafka import describe_losses, measure_topics
 from .notified import Arrivals, ask_queue, take_arrivals
@@ -61,6 +61,15 @@ class FileProbe(Probe[FileSource]):
     def select(self, step: Step, window: Window) -> Range:
         """The files of the window. Raises SourceError when the folder is absent."""
         return range_of(files_in_window(self.source, window))
+
+    def widen(self, chosen: Range, paths: set[str]) -> tuple[Range, list[str]]:
+        """Files are listed once more: the window alone says nothing of the others."""
+        more = paths - {landed.path for landed in chosen.files}
+        if not more:
+            return chosen, []
+        there = {landed.path: landed for landed in list_files(self.source)}
+        found = [there[path] for path in sorted(more) if path in there]
+        return range_of([*chosen.files, *found]), sorted(more - there.keys())
 
 
 class TopicProbe(Probe[KafkaSource]):

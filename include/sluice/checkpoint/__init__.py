@@ -6,7 +6,7 @@ from .holder import Holder, check_parents, start_of
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint, SeenFile, normalize_uri
-from .manifest import Manifest, note_target, open_manifest
+from .manifest import Manifest, note_target, noted_target, open_manifest
 from .rights import Rights
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "note_batch",
     "note_attempt",
     "note_target",
+    "noted_target",
     "open_manifest",
     "Attempt",
     "read_attempt",

@@ -1,4 +1,5 @@
-"""The batches a run finished, noted one by one beside the checkpoint, so that a run that dies before its report does not take their counts with it."""
+"""The batches a run finished, noted one by one beside the checkpoint, so that a run that dies
+before its report does not take their counts with it."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,8 @@ from ..storage import Paths, open_path, replace_file
 
 
 class Entry(BaseModel):
-    """One finished batch: its counts, and (evaluated, unexpected, samples) of each row rule by name."""
+    """One finished batch: its counts, and (evaluated, unexpected, samples) of each row rule by
+    name."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,7 +32,8 @@ def _folder(checkpoint: str) -> Path:
 
 
 def note_batch(checkpoint: str, entry: Entry) -> None:
-    """Note a batch before Spark commits it; a replay of the batch notes it again, over the first note."""
+    """Note a batch before Spark commits it; a replay of the batch notes it again, over the first
+    note."""
     folder = _folder(checkpoint)
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / f"{entry.batch.batch_id}.json", entry.model_dump_json())
@@ -50,7 +53,8 @@ def read_journal(checkpoint: str) -> list[Entry]:
 def find_unreported(
     paths: Paths, step: str, checkpoint: str, run_id: str | None, newest_commit: int | None
 ) -> tuple[list[Entry], list[Entry]]:
-    """Split the notes of committed batches: those no report holds (a run died, or `run_id` itself ran before and its report will be replaced), and the rest."""
+    """Split the notes of committed batches: those no report holds (a run died, or `run_id` itself
+    ran before and its report will be replaced), and the rest."""
     missing: list[Entry] = []
     reported: list[Entry] = []
     for entry in read_journal(checkpoint):

@@ -94,7 +94,7 @@ class Lease:
             )
 
 
-def _is_over(store: LeaseStore, claim: Claim) -> bool:
+def _is_free(store: LeaseStore, claim: Claim) -> bool:
     """True when the number after this claim may be claimed."""
     if claim.holder is not None and (claim.holder.released or claim.holder.is_gone()):
         return True
@@ -110,7 +110,7 @@ def _take(store: LeaseStore, me: Holder) -> int | Claim:
     """Claim the next number; the claim that stands in the way where there is one."""
     while True:
         claim = store.newest()
-        if claim is not None and not _is_over(store, claim):
+        if claim is not None and not _is_free(store, claim):
             return claim
         number = claim.number + 1 if claim else 1
         if store.create(number, me.model_dump_json()):
@@ -126,7 +126,11 @@ def _take(store: LeaseStore, me: Holder) -> int | Claim:
 def hold_lease(folder: str, run_id: str, wait: float = 0.0) -> Iterator[Lease]:
     """Hold the lease of a folder for the length of a block.
 
-    Args: folder: where its claims lie (path or `s3a://` prefix). wait: seconds to wait for a turn.
+    Args:
+        folder: where its claims lie (path or `s3a://` prefix).
+        run_id: on whose behalf.
+        wait: seconds to wait for a turn.
+
     Raises CheckpointBusy, saying who holds it and since when.
     """
     store, me, deadline = open_leases(folder), Holder.me(run_id), time.monotonic() + wait
@@ -134,9 +138,11 @@ def hold_lease(folder: str, run_id: str, wait: float = 0.0) -> Iterator[Lease]:
         if time.monotonic() >= deadline:
             holder = taken.holder
             raise CheckpointBusy(
-                f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} (number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
+                f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} "
+                f"(number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
                 where=folder,
-                do=f"Wait for it to end, or stop it; a holder that is silent for {LEASE_SECONDS:.0f} s is outranked",
+                do="Wait for it to end, or stop it; a holder that is silent for "
+                f"{LEASE_SECONDS:.0f} s is outranked",
             )
         time.sleep(0.1)
     lease = Lease(folder, store, taken, me)

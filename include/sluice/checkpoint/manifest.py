@@ -63,3 +63,9 @@ def note_target(checkpoint: str, manifest: Manifest, target: str) -> None:
     if manifest.target != target:
         path = open_path(checkpoint) / "manifest.json"
         replace_file(path, json.dumps(asdict(replace(manifest, target=target))))
+
+
+def noted_target(checkpoint: str) -> str | None:
+    """The table that a checkpoint's batches fill; empty for none, None where nobody noted it."""
+    path = open_path(checkpoint) / "manifest.json"
+    return json.loads(path.read_text()).get("target") if path.exists() else None

@@ -90,7 +90,10 @@ def backfill(
     root: Root = None,
     master: Master = None,
 ) -> None:
-    """Read a range of the landing files again; the scheduled checkpoint is neither read nor moved."""
+    """Read a range of the landing files again.
+
+    The scheduled checkpoint is neither read nor moved.
+    """
     file, _ = load(name, spec)
     try:
         window = Window(start=start, end=end)

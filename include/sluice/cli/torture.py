@@ -37,7 +37,8 @@ def torture(
             lambda number, what: err.print(f"kill {number}: {what}", markup=False),
         )
     out.print(
-        f"{outcome.kills} kills in {outcome.runs} runs and {outcome.rounds} rounds, seed {seed}, {outcome.seconds:.0f} s",
+        f"{outcome.kills} kills in {outcome.runs} runs and {outcome.rounds} rounds, seed {seed}, "
+        f"{outcome.seconds:.0f} s",
         markup=False,
     )
     out.print(outcome.counts.line, markup=False)

@@ -34,7 +34,8 @@ def _print_summary(runs: list[DrainedDay]) -> None:
     for run in runs:
         if run.report:
             print(
-                f"  report       {report_path(shown(PROJECT / paths.reports()), run.run_id, 'html')}"
+                "  report       "
+                f"{report_path(shown(PROJECT / paths.reports()), run.run_id, 'html')}"
             )
     print(f"  Airflow      make ui ROOT={shown(ROOT)}")
 

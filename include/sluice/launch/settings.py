@@ -107,6 +107,7 @@ def spark_settings(
     }
     if not local:
         settings["spark.jars"] = ",".join(jars)  # executors elsewhere get the jars from the driver
+        settings["spark.ui.retainedStages"] = "20000"  # the report adds up what their tasks cost
     elif more_jars := [jar for jar in jars if jar not in core]:
         # On the class path itself they would make the class archive of no use; `local:` reads them
         # where they lie, instead of copying 686 MB of S3 client.

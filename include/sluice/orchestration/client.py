@@ -89,7 +89,8 @@ class AirflowClient:
                 state = json.loads(line)["state"] if line.strip() else state
                 if state not in ("success", "failed") and time.monotonic() > deadline:
                     raise TimeoutError(
-                        f"run {run_id} of {dag_id} was still {state} after {timeout:.0f} s; its tasks: {self.task_states(dag_id, run_id)}"
+                        f"run {run_id} of {dag_id} was still {state} after {timeout:.0f} s; its "
+                        f"tasks: {self.task_states(dag_id, run_id)}"
                     )
         return state
 

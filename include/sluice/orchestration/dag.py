@@ -28,12 +28,15 @@ MARGIN = timedelta(minutes=10)
 """What a run needs besides its budget: starting Spark, table-level rules, the report."""
 RETRY_DELAY = timedelta(minutes=2)
 
-_BACKFILL_NOTE = """Reads the landing files of a range again, with a checkpoint of its own, and writes what is missing into the tables of `{name}`.
-The scheduled checkpoint is neither read nor moved; repeating a range changes nothing.
+_BACKFILL_NOTE = """Reads the landing files of a range again, with a checkpoint of its own, and
+writes what is missing into the tables of `{name}`. The scheduled checkpoint is neither read nor
+moved; repeating a range changes nothing.
 
-- A range of intervals: `airflow backfill create --dag-id {name}_backfill --from-date 2026-01-01 --to-date 2026-01-05 --max-active-runs 1`
+- A range of intervals: `airflow backfill create --dag-id {name}_backfill --from-date 2026-01-01
+  --to-date 2026-01-05 --max-active-runs 1`
 - One range: trigger this DAG with `from` and `to`.
-- `write: replace` puts the range in place of what the table holds, atomically; `merge` only adds what is missing.
+- `write: replace` puts the range in place of what the table holds, atomically; `merge` only adds
+  what is missing.
 
 """
 
@@ -51,7 +54,8 @@ def _run_task(pipeline: Pipeline, file: str, *, backfill: bool) -> RunPipelineOp
         retries=pipeline.max_batch_failures,
         retry_delay=RETRY_DELAY,
         retry_exponential_backoff=True,
-        doc_md="Spark: land → dedupe → check → Delta → report. One run at a time may use the checkpoint (one-slot pool).",
+        doc_md="Spark: land → dedupe → check → Delta → report. One run at a time may use the "
+        "checkpoint (one-slot pool).",
     )
 
 
@@ -73,7 +77,8 @@ def _common(pipeline: Pipeline, run_types: list[str]) -> dict[str, Any]:
         "start_date": start.replace(tzinfo=UTC) if start.tzinfo is None else start,
         "catchup": False,
         "allowed_run_types": run_types,
-        "auto_register": False,  # only what a DAG file puts into its globals is a DAG; broken_pipelines.py builds them and keeps none
+        # Only what a DAG file puts into its globals is a DAG: broken_pipelines.py keeps none.
+        "auto_register": False,
         "max_active_runs": 1,
         "default_args": {"owner": pipeline.owner, "retry_delay": timedelta(seconds=30)},
     }
@@ -88,7 +93,8 @@ def build_dag(pipeline: Pipeline, path: Path) -> DAG:
         pipeline.name,
         schedule=scheduled_timetable(pipeline.schedule, str(path)),
         doc_md=pipeline.description
-        or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown here.",
+        or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown "
+        "here.",
         tags=["sluice"],
         **_common(pipeline, _EVERY_RUN_BUT_BACKFILL),
     ) as dag:
@@ -136,11 +142,11 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
 def load_dags(
     folder: str | Path | None = None, only: str | None = None
 ) -> tuple[dict[str, DAG], list[SpecError]]:
-    """Build the DAGs of every pipeline file in a folder, and collect an error for each file that is
-    broken.
+    """Build the DAGs of every pipeline file in a folder, and collect an error for a broken one.
 
-    Args: folder: `$SLUICE_PIPELINES` by default. only: the one DAG id a task needs; then the other
-    files are not read.
+    Args:
+        folder: `$SLUICE_PIPELINES` by default.
+        only: the one DAG id a task needs; then the other files are not read.
     """
     files = find_pipelines(folder or pipelines_folder())
     named = [path for path in files if only and path.stem in (only, only.removesuffix(BACKFILL))]

@@ -65,7 +65,9 @@ def standalone_environment(
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": base.get("AIRFLOW__CORE__PARALLELISM", "2"),
-        "AIRFLOW__CORE__AUTH_MANAGER": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
+        "AIRFLOW__CORE__AUTH_MANAGER": (
+            "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
+        ),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users,
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__CORE__FERNET_KEY": keys["fernet"],
@@ -226,7 +228,8 @@ def main() -> int:
         return supervise(os.environ, options.triggerer)
     env = standalone_environment(options.root, options.port)
     print(
-        f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password {AirflowClient.read_password(env)}). Ctrl-C ends it.",
+        f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password "
+        f"{AirflowClient.read_password(env)}). Ctrl-C ends it.",
         flush=True,
     )
     process = _start_supervisor(env, None, "--triggerer")

@@ -83,7 +83,10 @@ def describe_saving(pipeline_name: str) -> str:
         sum(values) / len(reports)
         for values in zip(*((r.seconds_up, r.core_seconds) for r in reports), strict=True)
     )
-    return f"No Spark was started: that saved about {seconds:.0f} s and {cores:.0f} core-seconds, the mean of the last {len(reports)} run(s)."
+    return (
+        f"No Spark was started: that saved about {seconds:.0f} s and {cores:.0f} core-seconds, the "
+        f"mean of the last {len(reports)} run(s)."
+    )
 
 
 def describe_rule(rule: RuleResult) -> str:
@@ -111,7 +114,10 @@ def explain_block(report: RunReport) -> str:
         if not step.counts.balanced
     ]
     reasons = rules + unbalanced or [report.error or report.status]
-    return f"{report.pipeline} blocks what is downstream: {'; '.join(reasons)}. See the tab `Quality report` of this run."
+    return (
+        f"{report.pipeline} blocks what is downstream: {'; '.join(reasons)}. See the tab `Quality "
+        "report` of this run."
+    )
 
 
 def summarize_report(report: RunReport) -> dict:
@@ -134,7 +140,8 @@ def find_report(pipeline_name: str, run_id: str) -> RunReport:
         return read_report(folder, run_id)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"No report of run {run_id} in {folder}: the worker that ran Spark keeps its reports elsewhere. "
+            f"No report of run {run_id} in {folder}: the worker that ran Spark keeps its reports "
+            "elsewhere. "
             "Set SLUICE_ROOT to one place that all workers share."
         ) from None
 

@@ -184,11 +184,16 @@ def _render_lateness(histogram: list[int]) -> Iterator[str]:
 
 
 def _render_cost(report: RunReport) -> Iterator[str]:
-    up = format_seconds(report.seconds_up)
-    yield f"Cost        {up} up, {report.core_seconds:,.1f} core-seconds"
-    if report.spark:
+    spark = dict(report.spark)
+    elsewhere = spark.pop("executor_core_seconds", None)
+    yield (
+        f"Cost        {format_seconds(report.seconds_up)} up, {report.core_seconds:,.1f} "
+        "core-seconds"
+        + (f", and {printable(elsewhere)} of tasks on executors" if elsewhere else "")
+    )
+    if spark:
         settings = ", ".join(
-            f"{printable(name)} {printable(value)}" for name, value in report.spark.items()
+            f"{printable(name)} {printable(value)}" for name, value in spark.items()
         )
         yield from textwrap.wrap(f"Spark       {settings}", _WIDTH, subsequent_indent=" " * 12)
 

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_DEBIAN = """apt-get -o Acquire::Retries=4 update -qq && DEBIAN_FRONTEND=noninteractive \\
-apt-get -o Acquire::Retries=4 install -y -qq --no-install-recommends chromium"""
-_HELP = """No browser could be installed for tests/browser. Do one of these and run the command again:
+_DEBIAN = (
+    "apt-get -o Acquire::Retries=4 update -qq && DEBIAN_FRONTEND=noninteractive "
+    "apt-get -o Acquire::Retries=4 install -y -qq --no-install-recommends chromium"
+)
+_HELP = """No browser could be installed for tests/browser. Do one of these, then run this again:
   Debian, Ubuntu: sudo apt-get install chromium
   macOS, others:  .venv/bin/playwright install chromium"""
 

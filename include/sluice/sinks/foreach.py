@@ -107,7 +107,7 @@ class ForeachWriter(Writer[ForeachSink]):
             raised = _RAISED.search(str(error))
             if raised is None:
                 raise explain_delivery(error, where) from error
-            raise TransientError(raised[1], where=where, do=_AGAIN) from None
+            raise TransientError(_told(raised[1], delivery), where=where, do=_AGAIN) from None
 
 
 class ForeachBatchWriter(Writer[ForeachBatchSink]):
@@ -132,11 +132,17 @@ class ForeachBatchWriter(Writer[ForeachBatchSink]):
         except Exception as error:  # the user's code may raise anything
             name, text = self.sink.function.partition(":")[2], " ".join(str(error).split())[:400]
             raise TransientError(
-                f"{name} raised {type(error).__name__}: {text}",
+                _told(f"{name} raised {type(error).__name__}: {text}", delivery),
                 where=f"foreach_batch {delivery.folder / self.sink.function}",
                 do=_AGAIN,
             ) from error
         return rows.count()
+
+
+def _told(raised: str, delivery: Delivery) -> str:
+    """What the user's code raised; where values are hidden without its text, which may quote a
+    row."""
+    return raised.partition(": ")[0] if delivery.hidden else raised
 
 
 def _play(writer: type, batch: int) -> Callable[[int, Iterable[Row]], Iterable[int]]:

@@ -20,8 +20,9 @@ def explain_kafka(text: str) -> SluiceError | None:
     client: the next run asks the brokers and knows.
     """
     lost, thrown = _LOST.search(text), _THROWN.search(text)
-    if lost or (thrown and thrown[1] in _GONE):
-        said = lost[1] if lost else f"{thrown[1]}: {thrown[2]}"
+    name, words = (thrown[1], thrown[2]) if thrown else ("", "")
+    if lost or name in _GONE:
+        said = lost[1] if lost else f"{name}: {words}"
         return SourceError(
             "records that were planned to be read are gone from the brokers: "
             "they expired, or the topic was deleted",
@@ -37,9 +38,9 @@ def explain_kafka(text: str) -> SluiceError | None:
             do="Mend what produces it, and move the checkpoint's offsets past it or let the record "
             "expire",
         )
-    if thrown and thrown[1] in ("TimeoutException", "DisconnectException", "NetworkException"):
+    if name in ("TimeoutException", "DisconnectException", "NetworkException"):
         return TransientError(
-            f"the brokers did not answer in time: {_shorten(thrown[2])}",
+            f"the brokers did not answer in time: {_shorten(words)}",
             do="See that they run and can be reached from here, then run again",
         )
     return None

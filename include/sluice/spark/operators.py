@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from .plans import kind, walk
 
 _DROPPED = "numRowsDroppedByWatermark"
+_DUPLICATE = "numDroppedDuplicateRows"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,13 @@ def count_late_in_operators(spark: SparkSession) -> list[LateInOperator]:
         if (metric := _metric(node, _DROPPED)) is not None
         for name in [kind(node).removesuffix("Exec")]
     ]
+
+
+def count_duplicates_in_operators(spark: SparkSession) -> int:
+    """Rows that Spark's own deduplication dropped as copies from the batch the query has just
+    run."""
+    found = (_metric(node, _DUPLICATE) for node in _executed(spark))
+    return sum(metric.value() for metric in found if metric is not None)
 
 
 def _executed(spark: SparkSession) -> Iterator[JavaObject]:

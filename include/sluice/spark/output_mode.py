@@ -8,11 +8,14 @@ changed. `complete`: each batch brings all of them.
 
 from enum import StrEnum
 
+from py4j.java_gateway import JavaObject
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ..errors import SpecError
 from .fault import sql_message
+from .jvm import jvm_of
+from .plans import items, kind
 
 
 class QueryType(StrEnum):
@@ -75,8 +78,7 @@ def find_query_types(frame: DataFrame) -> set[QueryType]:
 def is_stateful(frame: DataFrame) -> bool:
     """True where Spark keeps something from batch to batch: to read one twice changes it twice."""
     return any(
-        node.getClass().getSimpleName() in _KEEPS or _type_of(node) is not None
-        for node in _streaming_nodes(frame)
+        kind(node) in _KEEPS or _type_of(node) is not None for node in _streaming_nodes(frame)
     )
 
 
@@ -103,7 +105,7 @@ def check_output_mode(frame: DataFrame, mode: str, where: str) -> None:
 
 def spark_refusal(frame: DataFrame, mode: str) -> str | None:
     """What Spark's own check says against a query; None when it would start."""
-    modes = frame.sparkSession._jvm.org.apache.spark.sql.streaming.OutputMode
+    modes = jvm_of(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode
     return _ask(frame, "checkForStreaming", getattr(modes, mode.capitalize())())
 
 
@@ -112,14 +114,14 @@ def continuous_refusal(frame: DataFrame) -> str | None:
     return _ask(
         frame,
         "checkForContinuous",
-        frame.sparkSession._jvm.org.apache.spark.sql.streaming.OutputMode.Append(),
+        jvm_of(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode.Append(),
     )
 
 
 def _ask(frame: DataFrame, check: str, mode: object) -> str | None:
-    checker = (
-        frame.sparkSession._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    )
+    checker = jvm_of(
+        frame.sparkSession
+    ).org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     try:
         getattr(checker, check)(frame._jdf.queryExecution().analyzed(), mode)
     except PySparkException as error:
@@ -130,15 +132,12 @@ def _ask(frame: DataFrame, check: str, mode: object) -> str | None:
 def _streaming_nodes(frame: DataFrame) -> list:
     nodes = [frame._jdf.queryExecution().analyzed()]
     for node in nodes:
-        below = node.children()
-        nodes += [
-            child for child in (below.apply(i) for i in range(below.size())) if child.isStreaming()
-        ]
+        nodes += [child for child in items(node.children()) if child.isStreaming()]
     return nodes
 
 
-def _type_of(node: object) -> QueryType | None:
-    name = node.getClass().getSimpleName()
+def _type_of(node: JavaObject) -> QueryType | None:
+    name = kind(node)
     if name == "Aggregate":
         return (
             QueryType.AGGREGATION_IN_TIME
@@ -160,11 +159,10 @@ def _type_of(node: object) -> QueryType | None:
     return None
 
 
-def _groups_by_watermark(aggregate: object) -> bool:
-    groups = aggregate.groupingExpressions()
-    columns = [groups.apply(i).references().toSeq() for i in range(groups.size())]
-    return any(
-        seq.apply(i).metadata().contains("spark.watermarkDelayMs")
-        for seq in columns
-        for i in range(seq.size())
-    )
+def _groups_by_watermark(aggregate: JavaObject) -> bool:
+    columns = [
+        column
+        for group in items(aggregate.groupingExpressions())
+        for column in items(group.references().toSeq())
+    ]
+    return any(column.metadata().contains("spark.watermarkDelayMs") for column in columns)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from py4j.java_gateway import JavaObject, is_instance_of
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from .jvm import jvm_of
+
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 
 
@@ -31,7 +33,7 @@ def walk(node: JavaObject) -> Iterator[JavaObject]:
 
 def analyzed_plan(frame: DataFrame) -> JavaObject:
     """What a frame does, every name resolved and every WITH put where it is used."""
-    jvm, plan = frame.sparkSession._jvm, frame._jdf.queryExecution().analyzed()
+    jvm, plan = jvm_of(frame.sparkSession), frame._jdf.queryExecution().analyzed()
     if kind(plan) != "WithCTE":
         return plan
     return jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False).apply(plan)
@@ -39,13 +41,13 @@ def analyzed_plan(frame: DataFrame) -> JavaObject:
 
 def frame_of_plan(spark: SparkSession, plan: JavaObject) -> DataFrame:
     """The frame that does what a plan says."""
-    dataset = spark._jvm.org.apache.spark.sql.classic.Dataset
+    dataset = jvm_of(spark).org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
 def column_of(spark: SparkSession, expression: JavaObject) -> Column:
     """A resolved expression as a column: it means the same, whatever else bears its names."""
-    return Column(spark._jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+    return Column(jvm_of(spark).org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
 def is_query(spark: SparkSession, sql: str) -> bool:
@@ -65,13 +67,13 @@ def holds(spark: SparkSession, expression: JavaObject, *patterns: str) -> bool:
     Args:
         patterns: such as `PYTHON_UDF` or `PLAN_EXPRESSION` (a query of its own).
     """
-    known = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    known = jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern
     return any(expression.containsPattern(getattr(known, name)()) for name in patterns)
 
 
 def sequence(spark: SparkSession, nodes: Iterable) -> JavaObject:
     """A list as a Scala sequence."""
-    return spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(nodes))
+    return jvm_of(spark).org.apache.spark.api.python.PythonUtils.toSeq(list(nodes))
 
 
 def with_children(spark: SparkSession, node: JavaObject, below: Iterable) -> JavaObject:
@@ -81,7 +83,7 @@ def with_children(spark: SparkSession, node: JavaObject, below: Iterable) -> Jav
 
 def project(spark: SparkSession, expressions: Iterable, child: JavaObject) -> JavaObject:
     """A node that selects expressions, which keep their identity."""
-    logical = spark._jvm.org.apache.spark.sql.catalyst.plans.logical
+    logical = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical
     return logical.Project(sequence(spark, expressions), child)
 
 
@@ -89,12 +91,12 @@ def expand(
     spark: SparkSession, projections: Iterable[Iterable], output: Iterable, child: JavaObject
 ) -> JavaObject:
     """A node that makes a row of each projection for each row."""
-    logical = spark._jvm.org.apache.spark.sql.catalyst.plans.logical
+    logical = jvm_of(spark).org.apache.spark.sql.catalyst.plans.logical
     rows = sequence(spark, [sequence(spark, projection) for projection in projections])
     return logical.Expand(rows, sequence(spark, output), child)
 
 
 def null_unless(spark: SparkSession, condition: JavaObject, value: JavaObject) -> JavaObject:
     """An expression that is evaluated only where the condition holds, and NULL elsewhere."""
-    known = spark._jvm.org.apache.spark.sql.catalyst.expressions
+    known = jvm_of(spark).org.apache.spark.sql.catalyst.expressions
     return known.If(condition, value, known.Literal(None, value.dataType()))

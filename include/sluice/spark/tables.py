@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info
 from ..errors import TransientError
+from .jvm import jvm_of
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -183,12 +184,11 @@ def _commit_of(path: str, txn: Transaction) -> Commit:
 def find_commit(session: SparkSession, path: str, txn: Transaction) -> Commit | None:
     """What an earlier write under a key left in its commit; None when the table has none.
 
-    Raises TransientError where the table has the write and its commit is cleaned from the log.
+    A commit without a note: the table has the write, but its file is cleaned from the log.
     """
     if table_version(path) is None:
         return None
-    jvm = session._jvm
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
+    log = jvm_of(session).org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
     defaults = (getattr(log, f"update$default${place}")() for place in (2, 3))
     known = log.update(False, *defaults).transactions().get(txn.app_id)
     if known.isEmpty() or int(str(known.get())) < txn.number:

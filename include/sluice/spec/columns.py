@@ -49,11 +49,12 @@ def why_incomparable(type_: str) -> str | None:
 
 
 def why_unhashable(type_: str) -> str | None:
-    """Why rows with a column of a type cannot be told apart by a hash; None where they can.
+    """Why rows with a column of a type cannot be told apart by what they say; None where they can.
 
-    A column that is a map as a whole is hashed as JSON.
+    Nested values are compared as JSON, a map as the sorted list of its entries.
     """
-    if _MAP.match(type_.strip()):
-        return None
-    why = why_incomparable(type_)
-    return why and why.replace("compares no", "hashes no")
+    text = type_.strip()
+    if _VARIANT.fullmatch(text):
+        return "Spark hashes no variants"
+    within = text.partition("<")[2] if _MAP.match(text) else ""
+    return "Spark sorts no maps of such values" if why_incomparable(within) else None

@@ -53,7 +53,14 @@ def _of_time(dedup: Dedup) -> list[str]:
             f"with `late: {dedup.late}` it depends on how the backlog is cut which rows are late; "
             "`late: merge` does not"
         )
-    if dedup.keys != "*" and dedup.within != "forever":
+    if dedup.within == "forever":
+        return limits
+    if dedup.order_by and dedup.memory == "table":
+        limits.append(
+            "with `order_by` a key is one row, however far apart its rows lie: each is compared "
+            "with the whole table, and `within` only says what is late"
+        )
+    elif dedup.keys != "*":
         limits.append(
             "copies of a key farther than `within` apart in event time are two rows; "
             "`within: forever` compares with the whole table"

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from ..checkpoint import Checkpoint, Entry, Rights
 from ..report import BatchReport, Counts
 from ..sources import BatchInput
 from ..spark.kept import keep_rows
-from ..spark.scans import count_dropped
+from ..spark.operators import count_duplicates_in_operators, count_late_in_operators
 from .classify import judge
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
 from .delivery import deliver_rows
@@ -167,10 +167,11 @@ def _count(plan: Plan, batch: Batch, survey: Survey) -> Counts:
     )
     if not plan.stateful:
         return counts
-    dropped = count_dropped()
-    more = dropped.duplicate + dropped.late
-    counts += Counts(made=more, duplicate=dropped.duplicate, late=dropped.late)
-    return counts if survey.branched else counts + Counts(read=more, entered=more)
+    home = SparkSession.builder.getOrCreate()  # a batch's own session is a copy, without queries
+    gone = count_duplicates_in_operators(home)
+    late = sum(operator.dropped for operator in count_late_in_operators(home))
+    counts += Counts(made=gone + late, duplicate=gone, late=late)
+    return counts if survey.branched else counts + Counts(read=gone + late, entered=gone + late)
 
 
 def _check_scan(plan: Plan, taken: BatchInput, survey: Survey) -> None:

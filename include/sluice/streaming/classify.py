@@ -34,10 +34,12 @@ _NO_TIME = "0001-01-01 00:00:00"
 
 
 def key_columns(step: Step, business: StructType) -> list[str]:
-    """The columns of the dedup key; all of them for `*`.
+    """The columns of the dedup key; all of them for `*`, none without `dedup`.
 
     Raises SpecError for one that the transform does not make.
     """
+    if step.dedup is None:
+        return []
     keys = business.names if step.dedup.keys == "*" else list(step.dedup.keys)
     require_columns(keys, business, f"{step.name}: dedup.keys")
     return keys
@@ -100,8 +102,9 @@ def _refuse_second_watermark(frame: DataFrame, step: Step) -> None:
 
     Spark takes one: "Redefining watermark is disallowed".
     """
-    bounded = step.dedup is not None and step.dedup.within != "forever"
-    if bounded and any(kind(node) == "EventTimeWatermark" for node in walk(analyzed_plan(frame))):
+    if step.dedup is None or step.dedup.within == "forever":
+        return
+    if any(kind(node) == "EventTimeWatermark" for node in walk(analyzed_plan(frame))):
         raise SpecError(
             "the transform declares a watermark with `withWatermark`, "
             "and `dedup.within` declares one as well",

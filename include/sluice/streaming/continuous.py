@@ -14,10 +14,11 @@ from ..errors import PreflightError, SpecError
 from ..sinks import prepare_sinks, writer_of
 from ..sources import Intake
 from ..spark.columns import DEFECT, ENTERED, STAGE
+from ..spark.failure import explain
 from ..spark.output_mode import continuous_refusal
 from ..spec import Step, Trigger
 from ..storage import spark_folder
-from .drain import explain
+from .drain import wait_a_moment
 from .run import Run
 from .tally import Tally
 from .transform import apply_transform, business_columns
@@ -68,7 +69,8 @@ def _check_cores(run: Run, step: Step, intake: Intake) -> None:
     Each partition has one that never ends, and without all of them nothing is ever noted.
     """
     partitions, cores = intake.partitions, run.spark.sparkContext.defaultParallelism
-    if run.spark.sparkContext.master.startswith("local") and partitions > cores:
+    master = run.spark.sparkContext.master or ""
+    if master.startswith("local") and partitions > cores:
         raise PreflightError(
             "continuous mode needs a core for each partition of its topics",
             where=f"{run.where(step)}: source",
@@ -80,9 +82,7 @@ def _check_cores(run: Run, step: Step, intake: Intake) -> None:
 def _wait(writer: DataStreamWriter, run: Run, step: Step, end: float) -> None:
     query = writer.start()
     try:
-        while time.monotonic() < end and not query.awaitTermination(
-            min(1.0, max(0.1, end - time.monotonic()))
-        ):
+        while time.monotonic() < end and not wait_a_moment(query, end):
             run.rights.check(step.name)
     except PySparkException as error:
         refused = writer_of(step.sinks[0]).explain(error)

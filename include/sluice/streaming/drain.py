@@ -22,7 +22,8 @@ class OutOfTime(Exception):
 
 
 class _Batches:
-    """Calls `process` with each batch until `last`, a `time.monotonic()`; knows whether one is on its way."""
+    """Calls `process` with each batch until `last`, a `time.monotonic()`; knows whether one is on
+    its way."""
 
     def __init__(self, process: Callable[[DataFrame, int], None], last: float) -> None:
         self.process, self.last = process, last
@@ -45,7 +46,8 @@ class _Batches:
             self._running = False
 
     def are_settled(self, query: StreamingQuery) -> bool:
-        """True when no batch is in work and Spark has committed the newest: its progress is told after that."""
+        """True when no batch is in work and Spark has committed the newest: its progress is told
+        after that."""
         with self._lock:
             running = self._running
         return not running and (
@@ -105,7 +107,7 @@ def drain(stream: DataFrame, process: Callable[[DataFrame, int], None], how: Que
 
 
 def _await_end(query: StreamingQuery, batches: _Batches, how: Query) -> bool:
-    while not query.awaitTermination(_next_look(how)):
+    while not wait_a_moment(query, None if how.end is None else how.last):
         how.raise_if_lost()
         over = time.monotonic() - how.last
         if over > how.grace:
@@ -115,9 +117,11 @@ def _await_end(query: StreamingQuery, batches: _Batches, how: Query) -> bool:
     return True
 
 
-def _next_look(how: Query) -> float:
-    """Seconds until the query is looked at again."""
-    return 1.0 if how.end is None else min(1.0, max(0.1, how.last - time.monotonic()))
+def wait_a_moment(query: StreamingQuery, last: float | None = None) -> bool:
+    """Wait a second for a query to end, or until `last` where that comes sooner; whether it has
+    ended. PySpark takes parts of a second, whatever its types say."""
+    wait = 1.0 if last is None else min(1.0, max(0.1, last - time.monotonic()))
+    return bool(query.awaitTermination(wait))  # type: ignore[arg-type]
 
 
 def _stop(query: StreamingQuery) -> None:

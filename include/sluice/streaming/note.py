@@ -60,7 +60,7 @@ class Note:
         told = {f.name: commit.note[f.name] for f in fields(cls) if f.name in commit.note}
         if "given" not in told:
             raise TerminalError(
-                "a batch is in the table, but no commit of the table's log tells its counts: it was "
+                "a batch is in the table, but no commit of its log tells the counts: it was "
                 "cleaned away, or another version wrote it",
                 where=table,
                 do="Take the batch as done: remove the step's checkpoint, so that the source is "

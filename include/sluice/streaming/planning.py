@@ -24,6 +24,7 @@ from .preflight import (
     refuse_lost_target,
     refuse_replacing,
     refuse_sending_twice,
+    refuse_unjudged,
 )
 from .run import Run
 from .survey import is_good
@@ -98,6 +99,7 @@ def _check_columns(step: Step, columns: StructType) -> None:
 def _compile(run: Run, step: Step, columns: StructType) -> Rules:
     row, table = compile_rules(step.rules, {f.name: f.dataType for f in columns.fields})
     if table:
+        refuse_unjudged(run, step, table)
         check_expectations(table)
     return Rules(row, table, frozenset(run.pipeline.pii))
 

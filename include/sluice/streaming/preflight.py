@@ -3,7 +3,7 @@
 from ..checkpoint import Checkpoint, Manifest
 from ..errors import PreflightError, SpecError
 from ..spark.table_setup import table_exists
-from ..spec import Step
+from ..spec import RuleSpec, Step
 from .plan import Plan
 from .run import Run
 
@@ -21,6 +21,17 @@ def refuse_sending_twice(run: Run, step: Step) -> None:
             where=f"{step.name}: sink",
             value=", ".join(twice),
             do="Backfill with `--write merge`: only rows that are missing are sent",
+        )
+
+
+def refuse_unjudged(run: Run, step: Step, rules: list[RuleSpec]) -> None:
+    """Raise SpecError for rules that need the table of a step that writes none: the file tells most
+    by their type, others only once the types of the columns are known."""
+    if step.target is None:
+        raise SpecError(
+            "this rule looks at the whole table, and the step writes none",
+            where=f"{run.where(step)}: rule {rules[0].type}",
+            do="Add `{kind: delta}` to the step's sinks, or write a rule that looks at single rows",
         )
 
 

@@ -4,9 +4,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..backlog import list_files
 from ..backlog.probe import Range
-from ..backlog.probes import range_of
+from ..backlog.probes import probe_of
 from ..checkpoint import normalize_uri
 from ..errors import SourceError
 from ..spark.columns import SOURCE
@@ -33,11 +32,7 @@ def widen_range(run: Run, step: Step, chosen: Range, target: str) -> Range:
         return chosen
     rows = frame_of(run.spark, target).where(condition).where(F.col(SOURCE).isNotNull())
     given = {normalize_uri(row[0]) for row in rows.select(SOURCE).distinct().collect()}
-    more = given - {landed.path for landed in chosen.files}
-    if not more:
-        return chosen
-    landed = {file.path: file for file in list_files(step.source)}
-    gone = sorted(more - landed.keys())
+    wider, gone = probe_of(step.source).widen(chosen, given)
     if gone:
         raise SourceError(
             f"rows of the range came from {len(gone)} file(s) that are not there any more, so "
@@ -46,7 +41,7 @@ def widen_range(run: Run, step: Step, chosen: Range, target: str) -> Range:
             value=gone[0],
             do=f"Put them back into the landing folder, or choose another range. {_MERGE}",
         )
-    return range_of([*chosen.files, *(landed[path] for path in sorted(more))])
+    return wider
 
 
 def refuse_unread(plan: Plan, rows: DataFrame) -> None:

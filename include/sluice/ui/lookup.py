@@ -49,7 +49,13 @@ def explain_missing_report(dag_id: str, run_id: str) -> str:
     if state is None:
         return "Airflow knows no such run. Open the tab from the run itself."
     if state in ("queued", "running"):
-        return "This run has not reported yet. The report appears when its task `run` ends; open the tab again then."
+        return (
+            "This run has not reported yet. The report appears when its task `run` ends; open the "
+            "tab again then."
+        )
     if state == "success":
-        return "Nothing was new, so Spark did not start and there is nothing to report. The log of the task `probe` says what that saved."
+        return (
+            "Nothing was new, so Spark did not start and there is nothing to report. The log of "
+            "the task `probe` says what that saved."
+        )
     return "This run ended before it could report. Read the log of the task that failed."

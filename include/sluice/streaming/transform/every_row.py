@@ -49,7 +49,9 @@ def find_chain(plan: JavaObject, spark: SparkSession) -> list[JavaObject] | None
     node = plan
     while not is_marked(node):
         if kind(node) in ("Project", "Filter"):
-            if any(holds(spark, e, "PYTHON_UDF", "PLAN_EXPRESSION") for e in _expressions(node)):
+            if any(
+                holds(spark, e, "PYTHON_UDF", "PLAN_EXPRESSION") for e in items(node.expressions())
+            ):
                 return None
             chain.append(node)
         elif kind(node) not in _NAMING:
@@ -68,7 +70,7 @@ def keep_every_row(spark: SparkSession, chain: list[JavaObject], where: str) -> 
         where: the transform, for errors.
     """
     sound, *nodes = chain
-    output = [a for a in items((nodes or chain)[-1].output()) if not is_shown(a)]
+    output = [a for a in items(nodes[-1].output()) if not is_shown(a)]
     check_names([attribute.name() for attribute in output], where)
     frame = frame_of_plan(spark, sound.child()).withColumn(_KEPT, _passes(spark, sound))
     for node in nodes:
@@ -101,7 +103,3 @@ def _computed(spark: SparkSession, expression: JavaObject, kept: JavaObject) -> 
         value = null_unless(spark, kept, items(expression.children())[0])
         expression = with_children(spark, expression, [value])
     return column_of(spark, expression)
-
-
-def _expressions(node: JavaObject) -> list[JavaObject]:
-    return items(node.expressions())
