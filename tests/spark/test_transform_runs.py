@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from sluice.errors import ExitCode
 from sluice.quality import validate_table
 from sluice.report import Outcome
@@ -80,17 +81,45 @@ def test_a_second_watermark_is_refused_before_the_start_with_what_to_write(spark
     assert not (tmp_path / "root" / "checkpoints" / "p" / "s" / "spark").exists()
 
 
-def test_a_map_in_the_key_of_the_whole_row_is_terminal_and_named(spark, tmp_path):
-    dedup = {
-        "event_time": {"column": "at"},
-        "dedup": {"keys": "*", "within": "2 days"},
-        "sink": {},
-    }
-    shop = project(spark, tmp_path, "SELECT id, at, map(id, n) AS tags FROM source", dedup)
-    shop.land("1.json", line("a"))
+KEYS = {
+    "map": ("SELECT id, at, map(id, n) AS tags FROM source", "*"),
+    "variant": ("SELECT id, at, parse_json(to_json(map(id, n))) AS tags FROM source", ["tags"]),
+}
+
+
+@pytest.mark.parametrize(("text", "keys"), KEYS.values(), ids=KEYS)
+def test_a_key_that_spark_cannot_compare_is_terminal_and_named(spark, tmp_path, text, keys):
+    dedup = {"keys": keys, "within": "2 days"}
+    shop = project(
+        spark, tmp_path, text, {"event_time": {"column": "at"}, "dedup": dedup, "sink": {}}
+    )
+    shop.land("1.json", line("a") + line("a", n=2))
     report = shop.run()
     assert report.exit_code == ExitCode.TERMINAL
-    assert "tags" in report.error and "MAP" in report.error.upper()
+    assert "tags" in report.error
+
+
+def test_rows_of_a_stream_know_their_file_whatever_a_query_does_to_them(spark, tmp_path):
+    countries = tmp_path / "countries"
+    spark.sql("SELECT 'a' AS id, 'DE' AS country").write.format("delta").save(str(countries))
+    shop = project(
+        spark,
+        tmp_path,
+        "WITH known AS (SELECT s.*, c.country FROM source s "
+        f"JOIN delta.`{countries}` c USING (id) WHERE n > 0), "
+        "parts AS (SELECT id, country, part FROM known "
+        "LATERAL VIEW explode(sequence(1, n)) t AS part) "
+        "SELECT id, country, part FROM parts",
+    )
+    shop.land("1.json", line("a", 2) + line("b", 3) + "no record\n")
+    shop.land("2.json", line("a", 1))
+    report = shop.run()
+    assert (report.exit_code, report.error) == (ExitCode.DONE, None)
+    assert shop.rows("id", "country", "part", source="1.json") == Counter(
+        [("a", "DE", 1), ("a", "DE", 2)]
+    )
+    assert shop.rows("part", source="2.json") == Counter([(1,)])
+    assert [(row.row, row.reasons) for row in shop.quarantine()] == [("no record", ["malformed"])]
 
 
 SUMS = """

@@ -57,6 +57,13 @@ TOLD = {
         "USER_RAISED_EXCEPTION in raise_error(concat('bad ', ssn))",
     ),
     "python": (STREAM + PYTHON + TAIL, "ValueError in number (clean.py:17)"),
+    "python over an RDD": (
+        "Job aborted: Lost task 0.0 (host executor driver): "
+        "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        '  File "/pipelines/write.py", line 4, in process\n    send(row)\n'
+        f"OSError: no answer for 123-45-6789\n{STACK}",
+        "OSError in process (write.py:4)",
+    ),
     "constraint": (
         f"{WRITE}org.apache.spark.sql.delta.schema.DeltaInvariantViolationException: "
         "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK "

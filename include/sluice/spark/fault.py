@@ -32,6 +32,7 @@ _QUERY = re.compile(r"== SQL[^\n]*==\n(.*?)(?=\n\s*\n|\n SQLSTATE|\n\tat |\Z)", 
 _PLAN = re.compile(r"\n\nJVM|; line|\n;|;\n")
 """Where a sentence ends and the plan that it is about begins."""
 _CALLED = re.compile(r'== DataFrame ==\n"(\w+)" was called from\n\s*(\S+)')
+_PYTHON = re.compile(r"thrown from the Python worker|api\.python\.PythonException")
 _FRAME = re.compile(r'^ +File "([^"]+)", line (\d+), in (\S+)(?:\n +.*)*\n([\w.]+)', re.M)
 _CONSTRAINT = re.compile(
     r"((?:CHECK|NOT NULL) constraint [^\n]*?) violated(?: by row|( for column: \S+))"
@@ -75,7 +76,7 @@ def read_fault(error: Exception) -> Fault:
     condition, state = _find_condition(cause)
     if not condition:
         condition, state = _find_condition(text)
-    if _is_about_rows(condition, state) or "thrown from the Python worker" in text:
+    if _is_about_rows(condition, state) or _PYTHON.search(text):
         return Fault(condition or "PYTHON_EXCEPTION", state, _without_values(text, condition))
     thrown = _THROWN.match(cause)
     if thrown and not _MACHINE.match(thrown[1]):

@@ -28,7 +28,7 @@ from .reduction import reduce_batch
 from .refusals import refuse_by_row_rules, refuse_by_table_rules, refuse_unknown_fields
 from .replacing import refuse_unread
 from .survey import Lookout, Survey, take_survey
-from .tries import begin_try
+from .tries import begin_try, take_back
 from .written import Unique, Written, check_same
 
 
@@ -77,22 +77,25 @@ def process(plan: Plan, rights: Rights, batch: Batch) -> Entry:
 def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
     """A batch whose target commit survived a crash, from that commit: only what is left to
     deliver is delivered. None when it has to be done (again)."""
-    if batch.number != plan.open_batch or plan.stateful:
+    if batch.number != plan.open_batch:
         return None
     commit = plan.target.find(batch.frame.sparkSession, plan.transaction(batch.number))
     if commit is None:
         return None
+    if plan.stateful:
+        batch.frame.count()  # Spark's state goes on only where the rows are read
     note = Note.from_commit(commit, plan.target.path)
     outcome = Outcome(batch.number, note, Written.of(note.given, commit, plan.target.path), commit)
-    judged = judge(batch.frame, plan.step, plan.columns, plan.rules.row)
-    conflicts = count_replayed_conflicts(plan, judged, outcome)
-    rows = plan.target.rows_of(judged.sparkSession, plan.batch_key(batch.number), commit)
+    conflicts = count_replayed_conflicts(plan, batch.frame, outcome)
+    session = batch.frame.sparkSession
+    rows = plan.target.rows_of(session, plan.batch_key(batch.number), commit)
     delivered = deliver_rows(plan, rights, batch.number, rows, outcome.written)
     return Result(outcome, conflicts, delivered, replayed=True)
 
 
 def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
-    """Count, then write; whatever an earlier try left is taken back before the first write."""
+    """Count, then write; whatever an earlier try left is taken back first."""
+    take_back(plan, rights, batch.number, batch.frame.sparkSession)
     watermark = batch.watermark_ms if plan.delay_ms else 0
     newest = watermark + plan.delay_ms if watermark else None
     lookout = Lookout(plan.rules.row, watermark, newest, plan.rules.hidden, plan.gathers)
@@ -107,8 +110,8 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
             refuse_unread(plan, rows)
             with rights.turn(plan.step.name, plan.table) as may_write:
                 refuse_by_table_rules(plan, survey, unique.rows, match)
-                session = rows.sparkSession
-                attempt, told = begin_try(plan, batch.number, batch.taken, session, may_write)
+                may_write()
+                attempt, told = begin_try(plan, batch.number, batch.taken)
                 lost = batch.taken.lost
                 split = Split(batch.number, rows, unique, survey.refused, lost, attempt, match)
                 outcome = write_parts(plan, split, note, may_write)

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..spark.tables import frame_of
+from .classify import judge
 from .copies import Copies
 from .parts import Outcome
 from .plan import Plan
@@ -53,7 +54,7 @@ def _table_before(
     return frame_of(session, plan.target.path).where(~F.coalesce(of_batch, F.lit(False)))
 
 
-def count_replayed_conflicts(plan: Plan, judged: DataFrame, outcome: Outcome) -> Conflicts:
+def count_replayed_conflicts(plan: Plan, frame: DataFrame, outcome: Outcome) -> Conflicts:
     """The same for a batch that was written by an earlier try, from its rows, which come again;
     none where it was written under another definition, whose columns may be others."""
     note = outcome.note
@@ -61,7 +62,7 @@ def count_replayed_conflicts(plan: Plan, judged: DataFrame, outcome: Outcome) ->
         return Conflicts()
     match = plan.match(note.oldest, note.newest)
     last = is_late(note.watermark_ms) if plan.late == "keep" else None
-    good = select_good(plan, judged)
+    good = select_good(plan, judge(frame, plan.step, plan.columns, plan.rules.row))
     if plan.late == "drop":
         good = good.where(~is_late(note.watermark_ms))
     spread = (note.newest or 0) - (note.oldest or 0)

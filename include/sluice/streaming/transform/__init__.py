@@ -20,7 +20,7 @@ from .names import CARRIED, check_names
 from .origin import ROW, mark, view_of
 from .user import call_function, load_function, read_sql, run_sql
 
-__all__ = ["ROW", "apply_transform", "business_columns", "load_function", "read_sql"]
+__all__ = ["apply_transform", "business_columns"]
 
 
 def apply_transform(frame: DataFrame, folder: Path, reference: str | None) -> DataFrame:

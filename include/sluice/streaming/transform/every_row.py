@@ -23,8 +23,8 @@ from .names import check_names
 from .origin import bare, hidden, is_marked, is_shown, unmark
 
 _KEPT = "kept by every WHERE so far"
-_NAMING = ("SubqueryAlias", "View")
-"""Nodes that only give a name to what is below them."""
+_NAMING = ("SubqueryAlias", "View", "PipeOperator")
+"""Nodes that compute nothing: a name, a step of a query that is written with `|>`."""
 _CALM = {
     *("AttributeReference", "Literal", "GetStructField", "CreateNamedStruct", "If", "CaseWhen"),
     *("IsNull", "IsNotNull", "Coalesce", "And", "Or", "Not", "EqualTo", "EqualNullSafe", "In"),
@@ -40,10 +40,8 @@ All others are computed for kept rows only.
 def find_chain(plan: JavaObject, spark: SparkSession) -> list[JavaObject] | None:
     """The source's rows, and above them the nodes of a query that only selects and filters.
 
-    None for any other query.
-
-    A query inside an expression needs a join, and Spark calls Python for every row whatever
-    condition stands around the call: neither is of this kind.
+    None for any other query: a query inside an expression needs a join, and Spark calls Python for
+    every row whatever condition stands around the call: neither is of this kind.
     """
     chain: list[JavaObject] = []
     node = plan
