@@ -327,15 +327,15 @@ STOP = RuleResult(
             4,
             "stopped by few_rows",
             "A stop rule refused a batch: nothing of it was written, and the checkpoint is before "
-            "it. Of the batches before it, 4 written rows stay in the table; downstream is held "
+            "it. 4 rows of earlier batches are written and stay in the table; downstream is held "
             "back.",
             "the same batch is read once more",
         ),
         (
             4,
             None,
-            "A stop rule that is judged at the end, on all rows of the run, did not pass: 4 "
-            "written rows stay in the table; downstream is held back.",
+            "A stop rule that is judged at the end, on all rows of the run, did not pass: 4 rows "
+            "are written and stay in the table; downstream is held back.",
             "The next run reads only what came after them.",
         ),
         (

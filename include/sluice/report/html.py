@@ -10,6 +10,7 @@ from .. import __version__
 from . import charts, flow, lateness, summary, units, verdict
 from .counts import FATES, Counts
 from .model import Outcome, RunReport, StepReport
+from .step_notes import step_notes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,7 +65,7 @@ def describe_step(step: StepReport) -> dict:
         "spread": summary.event_range(step.batches),
         "tables": summary.list_tables(step),
         "passed": sum(rule.outcome is Outcome.PASSED for rule in step.rules),
-        "notes": summary.step_notes(step),
+        "notes": step_notes(step),
         "warnings": summary.list_warnings(step),
         "lateness": [(label, rows, 100 * rows / sum(step.lateness)) for label, rows in bars],
         "phases": [

@@ -5,9 +5,8 @@ people want to see rules and tables.
 from datetime import datetime
 
 from .counts import Counts
-from .lateness import suggest_within
 from .model import COMMITS, BatchReport, Outcome, RuleResult, StepReport
-from .units import format_amount, format_bytes, format_count, printable, to_utc
+from .units import format_amount, format_bytes, format_count, to_utc
 from .verdict import describe_gaps
 
 _OUTCOME_ORDER = {Outcome.FAILED: 0, Outcome.ERROR: 1, Outcome.PASSED: 2}
@@ -54,51 +53,6 @@ def describe_input(step: StepReport) -> str:
     if any(place.startswith(COMMITS) for place in step.ranges):
         return f"{amount} commits of a table"
     return f"{amount} offsets in {format_amount(len(step.ranges), 'partition')}"
-
-
-def step_notes(step: StepReport) -> list[str]:
-    """The sentences about further sinks, copies and lateness: what went where, keys whose copies
-    differ, how long a horizon the rows would have needed."""
-    notes = [
-        f"{format_count(rows)} rows were delivered to {printable(place)}."
-        for place, rows in step.delivered.items()
-    ]
-    if step.conflicts:
-        notes.append(_describe_conflicts(step))
-    if step.overtaken:
-        notes.append(
-            f"{format_count(step.overtaken)} keys: a row that ranks first by `order_by` came after "
-            "the one in the table, which stays because the step promises `first_arrives_first`; "
-            "without that promise the table would hold the winner."
-        )
-    behind = sum(step.lateness[1:])
-    if behind:
-        enough = suggest_within(step.lateness)
-        advice = f"`within: {enough}`" if enough else "no `within` up to a year"
-        notes.append(
-            f"{format_count(behind)} rows came behind the newest one of earlier batches; {advice} "
-            "would have covered 99.9 % of all rows."
-        )
-    if step.counts.late_merged and step.within:
-        notes.append(
-            f"{format_count(step.counts.late_merged)} rows were older than the newest by more than "
-            f"`within: {step.within}`: a copy of theirs with a time farther away than that was not "
-            "looked for."
-        )
-    return notes
-
-
-def _describe_conflicts(step: StepReport) -> str:
-    samples = ", ".join(printable(sample) for sample in step.conflict_samples)
-    shown = f" (for instance {samples})" if samples else ""
-    gave_way = (
-        f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks "
-        "before them"
-    )
-    return (
-        f"{format_count(step.conflicts)} keys came with differing content{shown}: `order_by` names "
-        f"the winner, without it the first written stays{gave_way if step.counts.replaced else ''}."
-    )
 
 
 def sort_rules(rules: list[RuleResult]) -> list[RuleResult]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from .counts import FATES, Counts
 from .lateness import label_bars
 from .model import BatchReport, Outcome, RuleResult, RunReport, StepReport
+from .step_notes import step_notes
 from .summary import (
     balance_notes,
     changes_rows,
@@ -14,7 +15,6 @@ from .summary import (
     list_tables,
     list_warnings,
     sort_rules,
-    step_notes,
 )
 from .units import (
     format_count,

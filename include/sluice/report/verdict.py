@@ -109,18 +109,24 @@ def _refused_a_batch(report: RunReport) -> bool:
 
 
 def _describe_stop(report: RunReport) -> str:
-    written = report.counts.written
-    stay = "row stays" if written == 1 else "rows stay"
-    kept = f"{written:,} written {stay} in the table" if written else "no row was written"
+    rows = report.counts.written
     if not _refused_a_batch(report):
         return (
             "A stop rule that is judged at the end, on all rows of the run, did not pass: "
-            f"{kept}; downstream is held back."
+            f"{_describe_kept(rows, '')}; downstream is held back."
         )
     refused = "A stop rule refused a batch: nothing of it was written, and the checkpoint"
     if not any(step.batches for step in report.steps):
         return f"{refused} stayed where it was; downstream is held back."
-    return f"{refused} is before it. Of the batches before it, {kept}; downstream is held back."
+    kept = _describe_kept(rows, " of earlier batches")
+    return f"{refused} is before it. {kept[0].upper()}{kept[1:]}; downstream is held back."
+
+
+def _describe_kept(rows: int, whose: str) -> str:
+    if not rows:
+        return f"no row{whose} was written"
+    verbs = "is written and stays" if rows == 1 else "are written and stay"
+    return f"{format_amount(rows, 'row')}{whose} {verbs} in the table"
 
 
 def _needs_attention(report: RunReport) -> bool:
