@@ -20,7 +20,9 @@ with open_session(spark_settings(load_pipeline(sys.argv[1]), 0, root=sys.argv[2]
     print(json.dumps({
         "secret": spark.conf.get("spark.hadoop.some.password"),
         "heap": spark.conf.get("spark.driver.memory"),
-        "commands": [" ".join(process.cmdline()) for process in family],
+        "commands": [
+            " ".join(each.cmdline()) for each in family if each.status() != psutil.STATUS_ZOMBIE
+        ],
         "left": [name for name in os.listdir(os.environ["TMPDIR"]) if name.endswith(".conf")],
     }))
 """

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 JVM_LOG = "SLUICE_JVM_LOG"
-"""Environment variable: the file that a JVM of ours prints to, instead of standard error."""
+"""Environment variable: a file for what a JVM of ours prints; `/dev/stderr` shows it."""
 
 
 @contextmanager

@@ -22,7 +22,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     """Start the JVM of this process, unless there is one: spark-submit's, or an earlier session's.
 
     The settings travel in a file that only we can read. What the JVM prints goes to the file that
-    `$SLUICE_JVM_LOG` names, else to standard error.
+    `$SLUICE_JVM_LOG` names, where one is named (`/dev/stderr` shows it).
     """
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
