@@ -105,7 +105,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
         with reduce_batch(plan, rows, survey, watermark) as unique:
-            note = Note.of(plan, batch.run_id, watermark, survey, counts)
+            note = _note(plan, batch.run_id, watermark, survey, counts)
             match = plan.match(survey.oldest, survey.newest)
             refuse_unread(plan, rows)
             with rights.turn(plan.step.name, plan.table) as may_write:
@@ -120,6 +120,20 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
             sent = _rows_to_send(plan, batch, unique, outcome)
             delivered = deliver_rows(plan, rights, batch.number, sent, outcome.written)
     return Result(outcome, conflicts, delivered, warning=told)
+
+
+def _note(plan: Plan, run_id: str, watermark_ms: int, survey: Survey, counts: Counts) -> Note:
+    """What is known of a surveyed batch before its target is written."""
+    return Note(
+        run_id,
+        plan.definition,
+        counts,
+        plan.rules.verdicts(survey),
+        watermark_ms=watermark_ms,
+        oldest=survey.oldest,
+        newest=survey.newest,
+        lateness=survey.lateness,
+    )
 
 
 def _rows_to_send(plan: Plan, batch: Batch, unique: Unique, outcome: Outcome) -> DataFrame | None:

@@ -1,19 +1,12 @@
 """What the target's commit of a batch carries: all that a replay has to know of it."""
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING
 
 from ..errors import TerminalError
 from ..report import Counts
 from ..spark.tables import Commit
-from .survey import Survey
+from .survey import Verdict
 from .written import Given, Written
-
-if TYPE_CHECKING:
-    from .plan import Plan
-
-Verdict = tuple[int, int, list[str]]
-"""(rows evaluated, rows unexpected, samples) of one rule."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +26,6 @@ class Note:
     oldest: int | None = None
     newest: int | None = None
     lateness: list[int] = field(default_factory=list)
-
-    @classmethod
-    def of(
-        cls, plan: "Plan", run_id: str, watermark_ms: int, survey: Survey, counts: Counts
-    ) -> "Note":
-        """What is known of a surveyed batch before the target is written."""
-        return cls(
-            run_id,
-            plan.definition,
-            counts,
-            plan.rules.verdicts(survey),
-            watermark_ms=watermark_ms,
-            oldest=survey.oldest,
-            newest=survey.newest,
-            lateness=survey.lateness,
-        )
 
     def as_metadata(self) -> dict:
         """The note as JSON holds it."""

@@ -15,8 +15,7 @@ from ..spark.columns import BATCH_KEY, RESCUED, SOURCE, col
 from ..spark.tables import Transaction
 from ..spec import RuleSpec, Step
 from .copies import Copies
-from .note import Verdict
-from .survey import Survey
+from .survey import Survey, Verdict
 from .target import Target
 
 

@@ -30,6 +30,10 @@ from ..spec import rule_columns
 _SAMPLE_LENGTH = 80
 
 
+Verdict = tuple[int, int, list[str]]
+"""(rows evaluated, rows unexpected, samples) of one rule."""
+
+
 @dataclass(frozen=True)
 class Survey:
     """What a batch holds, in rows. Times are epoch microseconds of the rows that may be written."""
@@ -53,8 +57,8 @@ class Survey:
     """True where the transform runs beside the records, which are counted before it."""
     scanned: int | None = None
     """Rows that Spark's own readers gave to this pass; None where they do not say."""
-    rules: list[tuple[int, int, list[str]]] = field(default_factory=list)
-    """(evaluated, unexpected, samples) of each row rule."""
+    rules: list[Verdict] = field(default_factory=list)
+    """Of each row rule."""
 
     @property
     def read(self) -> int:

@@ -9,7 +9,7 @@ from ..checkpoint import Checkpoint, Entry, find_unreported, forget, note_batch
 from ..quality.rules import RowRule, row_result
 from ..report import Counts, RuleResult, StepReport, add_histograms, merge_ranges
 from ..storage import Paths
-from .note import Verdict
+from .survey import Verdict
 
 
 @dataclass(frozen=True)
