@@ -4,11 +4,12 @@ from pathlib import Path
 
 from ..backlog import table_version
 from ..launch import spark_settings
+from ..spark.columns import LATE_BY
 from ..spark.session import open_session
 from ..spark.tables import frame_of
-from ..spec import Pipeline
+from ..spec import SYSTEM_COLUMNS, Pipeline
 
-_OF_THE_RUN = {"_run_id", "_batch_id", "_ingested_at", "_source", "_late_by_seconds"}
+_OF_THE_RUN = {*SYSTEM_COLUMNS, LATE_BY}
 """Columns that say which run and which of several copies: they may differ."""
 
 
