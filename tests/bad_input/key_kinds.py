@@ -18,8 +18,8 @@ KEYED = Landing(
             "null_key",
             "a key that is NULL or missing",
             "`null_key` in quarantine; copies count as duplicates",
-            files={"a.json": f'{{"k":null,{_DAY}}}\n{{{_DAY}}}\n'},
-            refused=((f'{{"k":null,{_DAY}}}', "null_key"),),
+            files={"a.json": f'{{"k":null,{_DAY}}}\n' * 2 + f"{{{_DAY}}}\n"},
+            refused=((f'{{"k":null,{_DAY}}}', "null_key"), (f"{{{_DAY}}}", "null_key")),
             duplicates=1,
         ),
         Kind(

@@ -295,7 +295,9 @@ def test_nothing_is_drawn_of_numbers_that_do_not_add_up():
 def test_rows_that_a_replaced_range_lost_are_told(example):
     example.steps[0].counts.removed = 1200
     for text in (render_text(example), Page(render_html(example)).text):
-        assert "1,200 rows of the range went when these came." in " ".join(text.split())
+        assert "1,200 rows of the range were removed, and these came in their place." in " ".join(
+            text.split()
+        )
 
 
 def test_a_warning_of_a_batch_is_told_once(example):

@@ -35,7 +35,7 @@ def balance_notes(counts: Counts) -> list[str]:
         )
     if counts.removed:
         rows = format_amount(counts.removed, "row")
-        notes.append(f"{rows} of the range went when these came.")
+        notes.append(f"{rows} of the range were removed, and these came in their place.")
     return notes
 
 

@@ -23,7 +23,7 @@ _THROWN = re.compile(r"((?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error))(?=:|$)", 
 _MACHINE = re.compile(
     r"(?:java\.(?:io|nio|net|util\.concurrent)|javax\.net"
     r"|org\.apache\.(?:hadoop|kafka|parquet|orc|avro|spark)"
-    r"|io\.delta|software\.amazon|com\.amazonaws|org\.rocksdb|py4j)\."
+    r"|com\.github\.luben\.zstd|io\.delta|software\.amazon|com\.amazonaws|org\.rocksdb|py4j)\."
     r"|java\.lang\.(?:OutOfMemory|StackOverflow|Interrupted|NoClassDefFound|NoSuchMethod"
     r"|ClassNotFound|UnsatisfiedLink)"
 )

@@ -24,8 +24,8 @@ def judge_run(spark: SparkSession, plan: Plan, entries: list[Entry]) -> list[Rul
     return validate_table(rows.select(*columns), plan.rules.table, set(plan.rules.hidden))
 
 
-def could_not_judge(rules: list[RuleSpec]) -> list[RuleResult]:
-    """Table-level rules of a run that failed before they could be judged."""
+def could_not_judge(rules: list[RuleSpec], why: str) -> list[RuleResult]:
+    """Table-level rules that nobody could judge in this run, which is no pass."""
     return [
         RuleResult(
             name=rule_name(rule),
@@ -33,7 +33,7 @@ def could_not_judge(rules: list[RuleSpec]) -> list[RuleResult]:
             level="table",
             on_fail=rule.on_fail,
             outcome=Outcome.ERROR,
-            message="the run failed before the rows it wrote could be judged",
+            message=why,
         )
         for rule in rules
     ]

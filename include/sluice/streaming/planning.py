@@ -21,6 +21,7 @@ from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
+    refuse_incomparable,
     refuse_lost_target,
     refuse_replacing,
     refuse_sending_twice,
@@ -48,6 +49,7 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
     if _reads_beyond_range(run, step):
         frame = _only_range(run, step, frame)
     frame, keys = _remember_time(step, mark_time(frame, step, columns), columns)
+    refuse_incomparable(run, step, keys, columns)
     in_state = step.dedup is not None and step.dedup.memory == "state"
     if in_state:
         frame = _drop_copies(step, frame, columns, rules, keys)

@@ -1,9 +1,12 @@
 """What a run refuses before it reads or writes anything of a step."""
 
+from pyspark.sql.types import StructType
+
 from ..checkpoint import Checkpoint, Manifest
 from ..errors import PreflightError, SpecError
 from ..spark.table_setup import table_exists
 from ..spec import RuleSpec, Step
+from ..spec.columns import why_incomparable, why_unhashable
 from .plan import Plan
 from .run import Run
 
@@ -33,6 +36,23 @@ def refuse_unjudged(run: Run, step: Step, rules: list[RuleSpec]) -> None:
             where=f"{run.where(step)}: rule {rules[0].type}",
             do="Add `{kind: delta}` to the step's sinks, or write a rule that looks at single rows",
         )
+
+
+def refuse_incomparable(run: Run, step: Step, keys: list[str], columns: StructType) -> None:
+    """Raise SpecError for columns that a transform makes and that Spark cannot compare as keys, or
+    cannot tell rows of one key apart by; of a step without one the file alone tells."""
+    for field in columns.fields if step.dedup is not None else ():
+        kind = field.dataType.simpleString()
+        why = why_incomparable(kind) if field.name in keys else None
+        if why is None and step.remembers:
+            why = why_unhashable(kind)
+        if why is not None:
+            raise SpecError(
+                f"rows are compared by column {field.name!r}, and {why}",
+                where=f"{run.where(step)}: dedup",
+                value=kind,
+                do="Name other columns as `keys`, or write to_json in the transform",
+            )
 
 
 def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:

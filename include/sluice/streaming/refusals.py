@@ -13,15 +13,16 @@ from .survey import Survey
 
 
 class BatchStopped(RuleStop):
-    """Raised when a `stop` rule refuses a batch. `results`: of the rules that did not pass."""
+    """Raised when a `stop` rule refuses a batch. `results`: of all the rules that were asked."""
 
     def __init__(self, plan: Plan, survey: Survey, results: list[RuleResult]) -> None:
-        names = ", ".join(f"{r.name} ({r.outcome})" for r in results)
+        failed = [result for result in results if result.outcome is not Outcome.PASSED]
+        names = ", ".join(f"{r.name} ({r.outcome})" for r in failed)
         super().__init__(
             f"stopped by {names}: nothing of this batch was written, and the checkpoint is before "
             "it",
             where=plan.where,
-            value=results[0].samples or results[0].message or None,
+            value=failed[0].samples or failed[0].message or None,
             do="Mend or remove the rows (or change the rule), then run again: the batch comes "
             "again as it is",
         )
@@ -61,6 +62,5 @@ def refuse_by_table_rules(plan: Plan, survey: Survey, unique: DataFrame, match: 
 
 
 def _raise_for(plan: Plan, survey: Survey, results: list[RuleResult]) -> None:
-    failed = [result for result in results if result.outcome is not Outcome.PASSED]
-    if failed:
-        raise BatchStopped(plan, survey, failed)
+    if any(result.outcome is not Outcome.PASSED for result in results):
+        raise BatchStopped(plan, survey, results)

@@ -171,6 +171,9 @@ def _note_end(course: Course, done: bool) -> None:
 
 def _judge(run: Run, plan: Plan, tally: Tally) -> None:
     """Table-level rules, on all rows that this run wrote."""
+    if not tally.finished and tally.left_for_next_run:
+        why = "the time budget ended the run before a row was written"
+        tally.table_results = could_not_judge(plan.rules.table, why)
     if tally.finished and plan.rules.table and plan.target.exists:
         began = time.monotonic()
         tally.table_results = judge_run(run.spark, plan, tally.finished)
@@ -180,4 +183,6 @@ def _judge(run: Run, plan: Plan, tally: Tally) -> None:
 def _keep_unjudged(plan: Plan, tally: Tally) -> None:
     """A rule that a failed run did not come to is not a pass."""
     told = {result.name for result in tally.table_results}
-    tally.table_results += [r for r in could_not_judge(plan.rules.table) if r.name not in told]
+    why = "the run failed before the rows it wrote could be judged"
+    results = could_not_judge(plan.rules.table, why)
+    tally.table_results += [result for result in results if result.name not in told]
