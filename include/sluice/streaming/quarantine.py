@@ -52,7 +52,8 @@ _TO_THE_MICROSECOND = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 def _refused_rows(refused: DataFrame, columns: StructType) -> DataFrame:
     """Rows with reasons -> row, raw, reasons, detail, _event_time, _row_hash, _source."""
-    content = F.to_json(F.struct(*[col(c) for c in columns.names]), _TO_THE_MICROSECOND)
+    made = F.struct(*[col(c) for c in columns.names])
+    content = F.to_json(made)
     valid = F.coalesce(F.is_valid_utf8(RAW), F.lit(True))
     row = F.when(valid, F.coalesce(F.col(RAW), content)).otherwise(F.make_valid_utf8(RAW))
     time = F.when(F.year(TIME) > 1, F.col(TIME))
@@ -62,7 +63,7 @@ def _refused_rows(refused: DataFrame, columns: StructType) -> DataFrame:
         F.col(REASONS).alias("reasons"),
         F.col(DEFECT).alias("detail"),
         time.alias(TIME),
-        F.sha2(_identity(refused, content), 256).alias("_row_hash"),
+        F.sha2(_identity(refused, F.to_json(made, _TO_THE_MICROSECOND)), 256).alias("_row_hash"),
         _origin(refused).alias(SOURCE),
     )
 
