@@ -16,7 +16,7 @@ from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
 from .checkpoint import Rights, hold_lease
 from .errors import ExitCode, LeaseLost, SluiceError, TransientError
 from .launch.settings import SMALL_BACKLOG, spark_settings
-from .report import RunReport, write_report
+from .report import Outcome, RunReport, write_report
 from .report.cost import measure_cost
 from .report.ending import DONE, NOTHING_NEW, OUT_OF_TIME, Ending
 from .spec import Mode, Pipeline, RunRequest, Step, check_trial, load_pipeline
@@ -71,8 +71,9 @@ class Story:
             core_seconds=core_seconds,
             spark=self.spark,
         )
-        stopped = any(rule.on_fail == "stop" for rule in report.failed_rules)
-        if ending.exit_code is ExitCode.DONE and stopped:
+        # One that nobody could evaluate because the time was over is left to the next run.
+        judged = [r for r in report.failed_rules if r.outcome is Outcome.FAILED or ending is DONE]
+        if ending.exit_code is ExitCode.DONE and any(rule.on_fail == "stop" for rule in judged):
             ended = {"status": "stopped by a rule", "exit_code": ExitCode.STOPPED_BY_RULE}
             return report.model_copy(update=ended)
         return report
