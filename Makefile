@@ -28,7 +28,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 $(READY): $(INSTALLED) include/sluice/setup/jars.lock.json
 	$(BIN)/sluice jars fetch core
-	$(BIN)/python -m sluice.setup.warm
+	$(BIN)/python -m sluice.warmup
 	@touch $@
 
 $(BROWSER): $(INSTALLED)
@@ -38,7 +38,7 @@ $(BROWSER): $(INSTALLED)
 demo: $(READY) ## Land four days of orders and let Airflow drain them: four runs, four reports
 	@$(BIN)/python -m sluice.demo
 
-test: $(READY) $(BROWSER) ## Run every test, layer by layer
+test: $(READY) $(BROWSER) ## Run the linters and every test, layer by layer
 	@$(BIN)/sluice jars fetch core avro kafka broker jdbc s3
 	@$(BIN)/python tests/run.py
 
@@ -58,8 +58,10 @@ crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka and SUPERVISORS of Airflo
 	  SLUICE_KAFKA_KILLS=$(or $(KAFKA_KILLS),30) \
 	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_kafka_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
 
-lint: $(INSTALLED) ## Check style and the direction of imports
+lint: $(INSTALLED) ## Check style, format, types and the direction of imports
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check include tests dags jobs
+	@$(BIN)/mypy
 
 schema: $(INSTALLED) ## Write the JSON Schema that editors complete pipeline files from
 	$(BIN)/sluice schema > include/pipelines/pipeline.schema.json
@@ -69,4 +71,4 @@ lock: $(INSTALLED) ## Resolve requirements.txt into requirements.lock
 	  --custom-compile-command "make lock, which resolves requirements.txt" -o requirements.lock
 
 clean: ## Remove the virtual environment and everything the demo and the tests made
-	rm -rf .venv .sluice/demo .pytest_cache .ruff_cache .hypothesis build include/*.egg-info spark-warehouse
+	rm -rf .venv .sluice/demo .pytest_cache .ruff_cache .mypy_cache .hypothesis build include/*.egg-info spark-warehouse

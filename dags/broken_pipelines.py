@@ -1,7 +1,7 @@
 """Makes every broken pipeline file an import error in Airflow.
 
-An error raised by a file of DAGs hides all of them; so pipelines.py builds the DAGs of the files that are right, and this file, which holds none,
-raises what is wrong with the others.
+An error raised by a file of DAGs hides all of them; so pipelines.py builds the DAGs of the files
+that are right, and this file, which holds none, raises what is wrong with the others.
 """
 
 from airflow.sdk import get_parsing_context

@@ -1,4 +1,7 @@
-"""Every pipeline file becomes two Airflow DAGs: `<name>` and `<name>_backfill`. A file that is broken is left to broken_pipelines.py."""
+"""Every pipeline file becomes two Airflow DAGs: `<name>` and `<name>_backfill`.
+
+A file that is broken is left to broken_pipelines.py.
+"""
 
 from airflow.sdk import get_parsing_context
 from sluice.orchestration.dag import load_dags

@@ -9,7 +9,8 @@ from sluice.spec import RunRequest
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the pipeline of `--request` (RunRequest as JSON) and print its report; the exit code is the report's."""
+    """Run the pipeline of `--request` (RunRequest as JSON) and print its report; the exit code is
+    the report's."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--request", required=True, help="RunRequest as JSON")
     report = run_pipeline(RunRequest.model_validate_json(parser.parse_args(argv).request))

@@ -1,4 +1,7 @@
-"""One Airflow for every test that needs a real one: a scheduler, a DAG processor and an API server over a folder of pipelines the tests own."""
+"""One Airflow for every test that needs a real one.
+
+A scheduler, a DAG processor and an API server over a folder of pipelines that the tests own.
+"""
 
 import json
 import os
@@ -36,13 +39,19 @@ steps:
     event_time: {{column: at}}
     dedup: {{keys: [id], within: 2 days}}
     rules:
-      - {{type: expect_column_values_to_be_between, kwargs: {{column: seconds, min_value: 0}}, on_fail: {on_fail}, name: seconds_not_negative}}
+      - type: expect_column_values_to_be_between
+        kwargs: {{column: seconds, min_value: 0}}
+        on_fail: {on_fail}
+        name: seconds_not_negative
 """
 
 
 @dataclass(frozen=True)
 class AirflowService:
-    """A running Airflow. `folder` holds `pipelines/`, `landing/<name>/` and the root of tables and checkpoints, `root/`."""
+    """A running Airflow.
+
+    `folder` holds `pipelines/`, `landing/<name>/` and the root of tables and checkpoints, `root/`.
+    """
 
     client: AirflowClient
     folder: Path
@@ -57,7 +66,10 @@ class AirflowService:
         return Paths.under(self.root, name)
 
     def add_pipeline(self, name: str, on_fail: str = "quarantine") -> Path:
-        """Write a pipeline file and wait until its DAGs are there. Returns its landing folder. Each name is used once: its files and reports stay."""
+        """Write a pipeline file, wait until its DAGs are there, and return its landing folder.
+
+        Each name is used once: its files and reports stay.
+        """
         assert not (self.folder / "pipelines" / f"{name}.yaml").exists(), (
             f"another test has a pipeline {name}: this one would find its files and reports"
         )
@@ -78,7 +90,10 @@ class AirflowService:
             self.client.unpause(dag_id)
 
     def wait_until(self, condition: Callable[[], bool], timeout: float = 90) -> None:
-        """Ask Airflow until a condition holds: it tells nobody when a DAG was found or a backfill is finished."""
+        """Ask until a condition holds.
+
+        Airflow tells nobody when a DAG was found or a backfill is finished.
+        """
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, (
@@ -137,7 +152,10 @@ def land_visits(landing: Path, day: int, ids: range, seconds: int = 5) -> None:
 
 @contextmanager
 def start_service(folder: Path) -> Iterator[AirflowService]:
-    """Start Airflow over `folder` with a viewer beside the admin; the DAG processor looks for new pipelines every five seconds."""
+    """Start Airflow over `folder` with a viewer beside the admin.
+
+    Its DAG processor looks for new pipelines every five seconds.
+    """
     (folder / "pipelines").mkdir(parents=True, exist_ok=True)
     env = standalone_environment(
         folder / "root",
@@ -148,7 +166,8 @@ def start_service(folder: Path) -> Iterator[AirflowService]:
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,viewer:viewer",
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
-            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",  # how long a task is taken to live whose supervisor is gone
+            # how long a task is taken to live whose supervisor is gone
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
         },
     )
     with start_standalone(folder / "root", int(env["AIRFLOW__API__PORT"]), env) as client:

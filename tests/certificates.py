@@ -1,4 +1,4 @@
-"""A certificate authority of the tests' own, and the certificates it signed for a server of this machine and for a client."""
+"""A certificate authority of the tests' own, and what it signed for a server and for a client."""
 
 import ipaddress
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,10 @@ class Certificates(NamedTuple):
 
 
 def write_certificates(folder: Path) -> Certificates:
-    """Write what clients trust, the private key and certificates of localhost and 127.0.0.1, and those of a client."""
+    """Write what clients trust, what a server on this machine shows, and what a client shows.
+
+    The server's certificate is for localhost and 127.0.0.1; each has its private key beside it.
+    """
     ca_key, server_key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     ca_name, leaf = (
         _name("Sluice test authority"),

@@ -14,7 +14,10 @@ def airflow_service(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def kafka_broker(tmp_path_factory):
-    """A running Kafka broker, started by the first test that asks for it and ended with the session; each test has topics of its own."""
+    """A running Kafka broker, from the first test that asks for it to the end of the session.
+
+    Each test has topics of its own.
+    """
     from tests.kafka_broker import KafkaBroker
 
     broker = KafkaBroker(tmp_path_factory.mktemp("kafka"))
@@ -27,7 +30,10 @@ def kafka_broker(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A running PostgreSQL, started by the first test that asks for it and ended with the session; each test has tables of its own."""
+    """A running PostgreSQL, from the first test that asks for it to the end of the session.
+
+    Each test has tables of its own.
+    """
     from tests.postgres_server import PostgresServer
 
     server = PostgresServer()

@@ -1,4 +1,7 @@
-"""One Kafka broker for every test that needs one: a KRaft node of the locked jars `broker`, and what tests do to its topics."""
+"""One Kafka broker for every test that needs one, and what tests do to its topics.
+
+It is a KRaft node of the locked jars `broker`.
+"""
 
 import os
 import secrets
@@ -32,7 +35,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from sluice.setup.jars import fetch_jars
+from sluice.setup.fetch import fetch_jars
 from sluice.setup.java import find_java
 
 from tests.certificates import write_certificates
@@ -53,7 +56,8 @@ _JVM = [
     "-Djava.awt.headless=true",
     "-Dlog4j2.level=WARN",
 ]
-# One node has to be enough for everything, and what a broker does now and then has to be done while a test waits.
+# One node has to be enough for everything, and what a broker does now and then has to be done
+# while a test waits.
 _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
@@ -64,8 +68,10 @@ ssl.keystore.type=PEM
 ssl.truststore.type=PEM
 listener.name.ssl.ssl.client.auth=required
 listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
-listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
-listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
@@ -90,7 +96,8 @@ num.recovery.threads.per.data.dir=1
 class Record:
     """A record to produce, or as it was read.
 
-    `value`, `key`: str (written as UTF-8), bytes or None; bytes when read. `partition`: None leaves the choice to Kafka's own partitioner.
+    `value`, `key`: str (written as UTF-8), bytes or None; bytes when read.
+    `partition`: None leaves the choice to Kafka's own partitioner.
     `timestamp`: milliseconds since 1970; None is now. `offset`: of records read.
     """
 
@@ -103,10 +110,10 @@ class Record:
 
 
 class KafkaBroker:
-    """A broker on free ports whose data is in `folder`; it keeps both when it is stopped, killed and started again.
+    """A broker on free ports whose data is in `folder`; it keeps both when it starts again.
 
-    Topics are only there when created, and keep records of any age unless their retention_ms says otherwise. A record or a transaction is in the log when
-    the method that wrote it returns.
+    Topics are only there when created, and keep records of any age unless their retention_ms says
+    otherwise. A record or a transaction is in the log when the method that wrote it returns.
     """
 
     username = "sluice"
@@ -117,9 +124,8 @@ class KafkaBroker:
         self.password = secrets.token_urlsafe(12)
         self._port, self._secure_port, self._mutual_port, self._controller_port = free_ports(4)
         self._server: ServerProcess | None = None
-        self._idle: list[
-            Producer
-        ] = []  # transactional ones: each takes half a second to begin, and has one transaction at a time
+        # transactional ones: each takes half a second to begin, and has one transaction at a time
+        self._idle: list[Producer] = []
         self.certificates = write_certificates(folder)
         self._java = [
             str(find_java()),
@@ -137,7 +143,8 @@ class KafkaBroker:
                     f"log.dirs={self._data}",
                     f"ssl.keystore.location={self.certificates.server}",
                     f"ssl.truststore.location={self.certificates.authority}",
-                    "listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+                    "listener.name.sasl_ssl.plain.sasl.jaas.config="
+                    "org.apache.kafka.common.security.plain.PlainLoginModule required "
                     f'user_{self.username}="{self.password}";',
                 ]
             )
@@ -152,12 +159,15 @@ class KafkaBroker:
 
     @property
     def secure_servers(self) -> str:
-        """host:port of the SASL_SSL listener: SASL/PLAIN with `username` and `password` (SCRAM after `allow_scram`), a certificate signed by `ca_file`."""
+        """host:port of the SASL_SSL listener, whose certificate `ca_file` signed.
+
+        SASL/PLAIN with `username` and `password`; SCRAM after `allow_scram`.
+        """
         return f"127.0.0.1:{self._secure_port}"
 
     @property
     def mutual_servers(self) -> str:
-        """host:port of the SSL listener: it wants a client's certificate signed by `ca_file`, and no password."""
+        """host:port of the SSL listener: it wants a certificate signed by `ca_file`, no login."""
         return f"127.0.0.1:{self._mutual_port}"
 
     @property
@@ -171,7 +181,7 @@ class KafkaBroker:
         return self._server.process.pid
 
     def start(self) -> None:
-        """Start it, with the data and on the ports it had before, and wait until clients find it on every listener."""
+        """Start it with its data and on its ports, and wait until every listener can be reached."""
         assert self._server is None, "it runs"
         self._server = ServerProcess(
             [*self._java, "kafka.Kafka", str(self._properties)], self.folder / "broker.log"
@@ -214,7 +224,10 @@ class KafkaBroker:
             )
 
     def create_topic(self, name: str, partitions: int = 1, **config: object) -> str:
-        """Create a topic and wait for its leaders; config with `_` for `.`, such as cleanup_policy="compact". Returns the name."""
+        """Create a topic, wait for its leaders, and return its name.
+
+        Args: config: settings with `_` for `.`, such as cleanup_policy="compact".
+        """
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         _all(
             self._admin.create_topics(
@@ -256,13 +269,16 @@ class KafkaBroker:
     def produce(
         self, topic: str, records: Iterable[Record | bytes | str | None]
     ) -> list[tuple[int, int]]:
-        """Append records, or bare values, and wait until the broker has them. Returns (partition, offset) of each."""
+        """Append records, or bare values, wait for them, and return (partition, offset) of each."""
         return self._append(self._producer, topic, records)
 
     def produce_in_transaction(
         self, topic: str, records: Iterable[Record | bytes | str | None], abort: bool = False
     ) -> list[tuple[int, int]]:
-        """Append records in a transaction of their own, which is then committed or aborted; each partition gets one more offset for that mark."""
+        """Append records in a transaction of their own, which is then committed or aborted.
+
+        Each partition gets one more offset, for the mark that ends it.
+        """
         with self.open_transaction(topic, records, abort) as places:
             return places
 
@@ -270,7 +286,7 @@ class KafkaBroker:
     def open_transaction(
         self, topic: str, records: Iterable[Record | bytes | str | None], abort: bool = False
     ) -> Iterator[list[tuple[int, int]]]:
-        """Append records in a transaction that stays open for the length of the `with` block, a minute at most."""
+        """Append records in a transaction that is open while the block lasts, a minute at most."""
         producer = self._idle.pop() if self._idle else self._transactional_producer()
         producer.begin_transaction()
         try:
@@ -292,11 +308,17 @@ class KafkaBroker:
     def end_offsets(
         self, topic: str, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     ) -> dict[int, int]:
-        """Partition -> the high watermark; with READ_COMMITTED the first offset of the oldest open transaction, if there is one."""
+        """Partition -> the high watermark.
+
+        With READ_COMMITTED it is the first offset of the oldest open transaction, if there is one.
+        """
         return self._offsets(topic, OffsetSpec.latest(), isolation)
 
     def read(self, topic: str, committed: bool = True) -> list[Record]:
-        """All committed records of a topic, or all, from its beginning to its end as of now, by partition and offset."""
+        """All committed records of a topic, or all, up to its end as of now.
+
+        They are sorted by partition and offset.
+        """
         isolation = "read_committed" if committed else "read_uncommitted"
         consumer = Consumer(
             self._client()
@@ -320,7 +342,8 @@ class KafkaBroker:
             while unfinished:
                 message = consumer.poll(_PATIENCE)
                 assert message is not None, (
-                    f"{topic}: the end of partitions {sorted(unfinished)} was not found within {_PATIENCE} s\n{self._server.tail()}"
+                    f"{topic}: the end of partitions {sorted(unfinished)} was not found "
+                    f"within {_PATIENCE} s\n{self._server.tail()}"
                 )
                 if message.error() is None:
                     records.append(_to_record(message))
@@ -333,10 +356,11 @@ class KafkaBroker:
         return sorted(records, key=lambda record: (record.partition, record.offset))
 
     def compact_now(self, topic: str, last: Record | None = None) -> None:
-        """Compact a topic of cleanup.policy `compact` up to its end as of now, and wait until that is done.
+        """Compact a topic of cleanup.policy `compact` up to its end as of now, and wait for it.
 
-        Kafka never compacts the newest segment. To begin a new one, each partition is given `last`, or, without it, an aborted transaction of one record
-        without a value: two offsets, of which only those that read uncommitted records see the first.
+        Kafka never compacts the newest segment. To begin a new one, each partition is given `last`,
+        or, without it, an aborted transaction of one record without a value: two offsets, of which
+        only those that read uncommitted records see the first.
         """
         ends = self.end_offsets(topic)
         self.set_topic_config(topic, internal_segment_bytes=150, min_cleanable_dirty_ratio=0)
@@ -377,11 +401,13 @@ class KafkaBroker:
 
     @cached_property
     def _producer(self) -> Producer:
-        # Kept, because its first record waits half a second for an id; idempotent, so that a retry never writes a record twice.
+        # Kept, because its first record waits half a second for an id; idempotent, so that a retry
+        # never writes a record twice.
         return Producer(self._client() | {"linger.ms": 2, "enable.idempotence": True})
 
     def _client(self) -> dict[str, object]:
-        # A broker that was just killed and comes back is asked again soon, and nobody prints that it was away.
+        # A broker that was just killed and comes back is asked again soon, and nobody prints that
+        # it was away.
         return {
             "bootstrap.servers": self.servers,
             "reconnect.backoff.ms": 20,
@@ -428,7 +454,8 @@ class KafkaBroker:
             producer.poll(0)
         left = producer.flush(_PATIENCE)
         assert left == 0, (
-            f"{topic}: {left} records were not delivered within {_PATIENCE} s\n{self._server.tail()}"
+            f"{topic}: {left} records were not delivered "
+            f"within {_PATIENCE} s\n{self._server.tail()}"
         )
         for _, error, _ in delivered:
             if error is not None:
@@ -449,7 +476,10 @@ class KafkaBroker:
         )
 
     def _serves(self, topic: str) -> bool:
-        """Whether the broker leads every partition of a topic: it is named as leader a moment before it answers as one."""
+        """Whether the broker leads every partition of a topic.
+
+        It is named as leader a moment before it answers as one.
+        """
         try:
             return (
                 all(partition.leader >= 0 for partition in self._find(topic).values())

@@ -1,4 +1,7 @@
-"""One PostgreSQL for every test that needs a database: the binaries of a Python package, on a free port of 127.0.0.1."""
+"""One PostgreSQL for every test that needs a database.
+
+Its binaries come from a Python package; it listens on a free port of 127.0.0.1.
+"""
 
 import os
 import pwd
@@ -14,7 +17,8 @@ import psycopg
 
 from tests.server_process import ServerProcess, free_ports
 
-# The files live as long as the tests: what a power cut would do to them does not matter, what a killed server leaves is kept by the system.
+# The files live as long as the tests: what a power cut would do to them does not matter, and what
+# a killed server leaves is kept by the system.
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -28,9 +32,10 @@ _SETTINGS = {
 
 
 class PostgresServer:
-    """A PostgreSQL server whose data is in a folder of its own below the system's temporary folder, until `remove`.
+    """A PostgreSQL server, whose data is in a temporary folder of its own until `remove`.
 
-    PostgreSQL refuses to run as root. For root it runs as `nobody`, who may read neither root's folders nor an environment in one: the binaries are copied.
+    PostgreSQL refuses to run as root. For root it runs as `nobody`, who may read neither root's
+    folders nor an environment in one: the binaries are copied.
     """
 
     user = "sluice"
@@ -69,7 +74,7 @@ class PostgresServer:
         )
 
     def start(self) -> None:
-        """Start it, with the data and on the port it had before, and wait until it takes connections."""
+        """Start it with the data and on the port it had before, and wait for it to answer."""
         assert self._server is None, "it runs"
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         self._server = ServerProcess(

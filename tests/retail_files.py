@@ -1,4 +1,7 @@
-"""Daily retail files: the real ones where they are given, else seeded ones in their shape; and what plain Python counts in them."""
+"""Daily retail files, and what plain Python counts in them.
+
+They are the real ones where these are given, else seeded ones in their shape.
+"""
 
 import csv
 import os
@@ -11,7 +14,10 @@ HEADER = "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,Custome
 
 
 def find_real_files() -> list[Path]:
-    """The files of $SLUICE_SHARED_DATA/retail or of a `shared/data/retail` beside the project, by day; none where neither is there."""
+    """The real files by day; none where they are not there.
+
+    They lie in $SLUICE_SHARED_DATA/retail or in a `shared/data/retail` beside the project.
+    """
     project = Path(__file__).resolve().parents[1]
     folders = (
         Path(os.environ.get("SLUICE_SHARED_DATA") or "/nonexistent") / "retail",
@@ -21,14 +27,20 @@ def find_real_files() -> list[Path]:
 
 
 def generate_files(folder: Path, days: int, rows: int) -> list[Path]:
-    """Seeded files: 1 % repeated line items, a quarter without customer, a negative price and its copy every third day, copies of the day before."""
+    """Seeded files, a day each.
+
+    1 % of line items are repeated, a quarter have no customer, every third day has a negative price
+    and its copy, and each day has copies of the day before.
+    """
     folder.mkdir(parents=True)
     rng, before = random.Random(11), []
     for day in range(days):
         date = f"2011-{1 + day // 28:02d}-{1 + day % 28:02d}"
         lines = [
-            f"{536000 + day * 50 + n // 30},{rng.randrange(10000, 99999)},THING {rng.randrange(3000)},{rng.randrange(1, 50)},{date} {n % 10 + 8:02d}:{n % 60:02d}:00,"
-            f"{rng.randrange(1, 2000) / 100},{'' if rng.random() < 0.25 else f'{rng.randrange(12000, 18000)}.0'},United Kingdom"
+            f"{536000 + day * 50 + n // 30},{rng.randrange(10000, 99999)},"
+            f"THING {rng.randrange(3000)},{rng.randrange(1, 50)},"
+            f"{date} {n % 10 + 8:02d}:{n % 60:02d}:00,{rng.randrange(1, 2000) / 100},"
+            f"{'' if rng.random() < 0.25 else f'{rng.randrange(12000, 18000)}.0'},United Kingdom"
             for n in range(rows)
         ]
         lines += rng.sample(lines, max(1, rows // 100)) + before[:3]
@@ -43,7 +55,7 @@ def generate_files(folder: Path, days: int, rows: int) -> list[Path]:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a few lines of Python find: rows by fate, and the kept line items as a multiset of raw values."""
+    """What a few lines of Python find: rows by fate, and the kept items as a multiset of values."""
 
     read: int
     written: int

@@ -1,7 +1,8 @@
-"""Runs every layer of tests in a process of its own, two at a time, and ends with one plain line, as pytest does.
+"""Runs the linters and every layer of tests, and ends with one plain line, as pytest does.
 
-A layer's processes share nothing: a Spark session, an Airflow database or an imported library of one never reaches the next. Most of a short Spark run
-keeps one core busy, so the long layers that share a session run beside those that start processes of their own.
+A layer's processes share nothing: a Spark session, an Airflow database or an imported library of
+one never reaches the next. Most of a short Spark run keeps one core busy, so the long layers that
+share a session run beside those that start processes of their own.
 """
 
 import subprocess
@@ -15,24 +16,29 @@ from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
 LANES = (
-    (("spark", "bad_input"),),
+    (("spark", "bad_input"), ("pipelines",)),
     (("unit",), ("golden",), ("dags",), ("e2e", "browser"), ("crash",)),
 )
-"""Two lanes of layers: the lanes run side by side, the layers of a lane one after the other."""
+"""Two lanes of layers: the lanes run side by side, the layers of a lane one after the other.
+`pipelines` holds the tests that `sluice new` writes; a layer without tests is left out."""
 NOT_TESTS = {"benchmarks"}
 
 
-def find_lanes() -> list[list[tuple[str, ...]]]:
-    """The lanes, with the layers whose folders hold tests. Raises SystemExit for a folder of tests that belongs to no layer."""
+def find_lanes(tests: Path = TESTS) -> list[list[tuple[str, ...]]]:
+    """The lanes, with the layers whose folders hold tests.
+
+    Raises SystemExit for a folder of tests that belongs to no layer.
+    """
     there = {
-        path.relative_to(TESTS).parts[0]
-        for path in TESTS.rglob("test_*.py")
-        if path.parent != TESTS
+        path.relative_to(tests).parts[0]
+        for path in tests.rglob("test_*.py")
+        if path.parent != tests
     } - NOT_TESTS
     unknown = there - {folder for lane in LANES for layer in lane for folder in layer}
     if unknown:
+        folders = ", tests/".join(sorted(unknown))
         raise SystemExit(
-            f"tests/{', tests/'.join(sorted(unknown))}: no layer runs these tests; add them to LANES in tests/run.py"
+            f"tests/{folders}: no layer runs these tests; add them to LANES in tests/run.py"
         )
     return [
         [
@@ -45,41 +51,45 @@ def find_lanes() -> list[list[tuple[str, ...]]]:
 
 
 def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Counter]:
-    """Run one layer and print what it said as one piece; returns pytest's exit code and how many tests ended how."""
+    """Run one layer and print what it said as one piece.
+
+    Returns pytest's exit code and how many tests ended how.
+    """
     name = " + ".join(folders)
-    print(f"──── {name}: started", flush=True)
     with tempfile.TemporaryDirectory(prefix="sluice-tests-") as scratch:
         results = Path(scratch) / "results.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            f"--junitxml={results}",
-            *(str(TESTS / folder) for folder in folders),
-            *arguments,
-        ]
-        ended = subprocess.run(
-            command,
-            cwd=TESTS.parent,
-            check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        missing = (
-            ""
-            if results.exists()
-            else f"pytest ended with exit code {ended.returncode} and left no results: {name} counts as one error\n"
-        )
-        print(f"\n──── {name}\n{ended.stdout}{missing}", flush=True)
-        return ended.returncode, count_outcomes(results)
+        pytest = [sys.executable, "-m", "pytest", "-q", f"--junitxml={results}"]
+        code = run_aloud(name, [*pytest, *(str(TESTS / folder) for folder in folders), *arguments])
+        if not results.exists():
+            print(f"pytest left no results: {name} counts as one error\n", flush=True)
+        return code, count_outcomes(results)
+
+
+def run_lint() -> list[tuple[int, Counter]]:
+    """Run `make lint`, which counts as one test."""
+    code = run_aloud("lint", ["make", "-s", "lint"])
+    return [(code, Counter(failed=1) if code else Counter(passed=1))]
 
 
 def run_lane(layers: list[tuple[str, ...]], arguments: list[str]) -> list[tuple[int, Counter]]:
     """Run the layers of a lane, also after one failed."""
     return [run_layer(folders, arguments) for folders in layers]
+
+
+def run_aloud(name: str, command: list[str]) -> int:
+    """Run a command in the project's folder, then print what it said; returns its exit code."""
+    print(f"──── {name}: started", flush=True)
+    ended = subprocess.run(
+        command,
+        cwd=TESTS.parent,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    print(f"\n──── {name}: exit code {ended.returncode}\n{ended.stdout}", flush=True)
+    return ended.returncode
 
 
 def count_outcomes(results: Path) -> Counter:
@@ -97,15 +107,13 @@ def count_outcomes(results: Path) -> Counter:
 
 
 def main(arguments: list[str]) -> int:
-    """Run all layers, also after one failed; arguments are handed to each pytest."""
+    """Run the linters and all layers, also after one failed; arguments are for each pytest."""
     began = time.monotonic()
     lanes = find_lanes()
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        ended = [
-            result
-            for results in pool.map(run_lane, lanes, [arguments] * len(lanes))
-            for result in results
-        ]
+    with ThreadPoolExecutor(len(lanes) + 1) as pool:
+        running = [pool.submit(run_lint)]
+        running += [pool.submit(run_lane, lane, arguments) for lane in lanes]
+        ended = [result for lane in running for result in lane.result()]
     total = sum((counts for _, counts in ended), Counter())
     worst = next((code for code, _ in ended if code), 0)
     shown = ", ".join(

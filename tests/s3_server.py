@@ -1,4 +1,7 @@
-"""An S3 that tests own: moto's server in a process of its own, and before it a proxy that can be told to refuse, or to be slow."""
+"""An S3 that tests own: moto's server in a process of its own, behind a proxy that can fail.
+
+The proxy refuses requests or is slow when it is told to.
+"""
 
 import http.client
 import os
@@ -21,11 +24,18 @@ _REFUSAL = (
     b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 )
 Match = Callable[[str, str], bool]
-"""(method, path with query) of a request -> whether it is meant. What is asked of a queue reads `/?AmazonSQS.ReceiveMessage`."""
+"""(method, path with query) of a request -> whether it is meant.
+
+What is asked of a queue reads `/?AmazonSQS.ReceiveMessage`.
+"""
 
 
 class _Weather:
-    """What the proxy does with requests. `delay`: seconds each one waits. `breaks_at`: the request from which on every one is refused. `refused`: those that are."""
+    """What the proxy does with requests.
+
+    `delay`: seconds each one waits. `breaks_at`: the request from which on every one is refused.
+    `refused`: those that are.
+    """
 
     def __init__(self) -> None:
         self.delay, self.refuses, self.breaks_at, self.refused = 0.0, False, None, None
@@ -123,7 +133,10 @@ class S3Server:
         return self.client.get_object(Bucket=bucket, Key=key)["Body"].read()
 
     def create_queue(self, bucket: str, prefix: str = "") -> str:
-        """A queue that gets the events of a bucket (`s3a://...`), or of a folder in it; returns its URL."""
+        """A queue that gets the events of a bucket, or of a folder in it; returns its URL.
+
+        Args: bucket: `s3a://...`.
+        """
         name, sqs = split_uri(bucket)[0], aws_client("sqs")
         url = sqs.create_queue(QueueName=name)["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
@@ -181,7 +194,10 @@ class S3Server:
 
     @contextmanager
     def outage(self, begins: Match = lambda method, path: True) -> Iterator[threading.Event]:
-        """Within a block every request is refused with 503, from the first that matches on; yields the event that says it has begun."""
+        """Within a block every request is refused with 503, from the first that matches on.
+
+        Yields the event that says it has begun.
+        """
         self.weather.broken.clear()
         self.weather.breaks_at = begins
         try:

@@ -1,4 +1,7 @@
-"""What every server of the tests needs: ports that stay its own, a process that ends with the tests, and waiting for an event."""
+"""What every server of the tests needs.
+
+Ports that stay its own, a process that ends with the tests, and waiting for an event.
+"""
 
 import random
 import shutil
@@ -10,7 +13,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-# Below the ports that systems hand out to outgoing connections: one of those could take the port of a server that is just being restarted.
+# Below the ports that systems hand out to outgoing connections: one of those could take the port
+# of a server that is just being restarted.
 _PORTS = range(15000, 30000)
 
 
@@ -32,7 +36,8 @@ def free_ports(count: int) -> list[int]:
 class ServerProcess:
     """A running server: its process, and the file that takes what it prints.
 
-    Should the tests die without ending it, the kernel sends it `ending` (on Linux); so start it in a thread that lives as long as it.
+    Should the tests die without ending it, the kernel sends it `ending` (on Linux); so start it in
+    a thread that lives as long as it.
     """
 
     def __init__(
@@ -77,7 +82,10 @@ class ServerProcess:
         self.wait_until(is_open, f"a listener on port {port}", timeout)
 
     def wait_until(self, condition: Callable[[], object], what: str, timeout: float = 120) -> None:
-        """Ask until a condition holds; fails with the end of the log when the process ended or `timeout` seconds are over."""
+        """Ask until a condition holds.
+
+        Fails with the end of the log when the process ended or `timeout` seconds are over.
+        """
         deadline = time.monotonic() + timeout
         while not condition():
             assert self.process.poll() is None, (

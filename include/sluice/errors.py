@@ -1,4 +1,6 @@
-"""Every error a user can meet: what, where, the value, what to do next; and the exit code that tells Airflow whether to retry."""
+"""Every error a user can meet: what, where, the value, what to do next; and the exit code that
+tells Airflow whether to retry.
+"""
 
 from enum import IntEnum
 
@@ -16,7 +18,11 @@ class ExitCode(IntEnum):
 class SluiceError(Exception):
     """An error with a place and a next step.
 
-    Args: what: one sentence. where: file, field, table or URL. value: what was found there. do: what to write or run next.
+    Args:
+        what: one sentence.
+        where: file, field, table or URL.
+        value: what was found there.
+        do: what to write or run next.
     """
 
     exit_code = ExitCode.TERMINAL
@@ -67,7 +73,8 @@ class LeaseLost(TransientError):
 
 
 class ParentLost(TransientError):
-    """Raised when the process that asked for this run is gone, so that nobody waits for it and a second try may be on its way."""
+    """Raised when the process that asked for this run is gone, so that nobody waits for it and a
+    second try may be on its way."""
 
 
 class UnbalancedReport(TerminalError):

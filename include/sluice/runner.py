@@ -1,228 +1,240 @@
 """One run, from lease to report."""
 
 import logging
-import math
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .backlog import Arrivals, measure_pipeline, settle, take_arrivals
-from .backlog.ranges import remove_checkpoint, select_range
-from .checkpoint import Checkpoint, Lease, hold_lease
-from .errors import ExitCode, LeaseLost, RuleStop, SluiceError, TransientError
-from .report import BatchReport, RunReport, StepReport, write_report
+from .backlog import StepBacklog, measure_pipeline
+from .backlog.probe import Range
+from .backlog.queues import Queues
+from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
+from .checkpoint import Rights, hold_lease
+from .errors import ExitCode, LeaseLost, SluiceError, TransientError
+from .launch.settings import SMALL_BACKLOG, spark_settings
+from .report import Outcome, RunReport, write_report
 from .report.cost import measure_cost
-from .spec import FileSource, Pipeline, RunRequest, check_trial, clean_run_id, load_pipeline
+from .report.ending import DONE, NOTHING_NEW, OUT_OF_TIME, Ending
+from .spec import Mode, Pipeline, RunRequest, Step, check_trial, load_pipeline
 from .storage import Paths
 
 if TYPE_CHECKING:
-    from .streaming.execute import RunContext
+    from pyspark.sql import SparkSession
+
+    from .streaming.run import Progress
+    from .streaming.tally import Tally
 
 _log = logging.getLogger(__name__)
 
-Progress = Callable[[str, int, int, BatchReport | None], None]
-_LONGEST_HOLD = 43_200
-"""Seconds a queue keeps messages hidden at most."""
-_AFTER_BUDGET = 300
-"""Seconds a run may take after its budget, to end its last batch and to report."""
 
+class Story:
+    """What the report of a run will tell: filled while it goes on, told once, at its end."""
 
-def run_pipeline(request: RunRequest, on_progress: Progress | None = None) -> RunReport:
-    """Run a pipeline once and report; what goes wrong comes back as the report's status, error and exit code.
+    def __init__(self, request: RunRequest) -> None:
+        self.request, self.mode = request, Mode.of(request)
+        self.started = datetime.now(UTC)
+        self.name = Path(request.pipeline).stem
+        self.tallies: list[Tally] = []
+        self.spark: dict[str, str] = {}
 
-    on_progress(step, done, waiting, newest batch) is called as batches end. The report is stored unless nothing was new.
-    """
-    now = datetime.now(UTC)
-    report = RunReport(
-        pipeline=Path(request.pipeline).stem,
-        run_id=request.run_id,
-        started=now,
-        ended=now,
-        status="done",
-        kind="backfill" if request.window else "trial" if request.dev_seconds else "scheduled",
-        window=f"{request.window.start} .. {request.window.end}" if request.window else None,
-    )
-    paths = _paths(request, report.pipeline)
-    leases: dict[str, Lease] = {}
-    with ExitStack() as rights:  # let go only after the report: it is a write like any other
-        try:
-            pipeline = load_pipeline(request.pipeline)
-            report.pipeline, paths = pipeline.name, _paths(request, pipeline.name)
-            check_trial(pipeline, request.dev_seconds is not None)
-            for step in pipeline.steps:
-                leases[step.name] = rights.enter_context(
-                    hold_lease(paths.lease(step.name, request.backfill), request.run_id)
-                )
-            _run(pipeline, paths, request, report, leases, on_progress or (lambda *_: None))
-        except SluiceError as error:
-            report.error, report.exit_code = str(error), error.exit_code
-            report.status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
-        except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report, and is worth one more try)
-            _log.exception("run %s failed", request.run_id)
-            what = f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}"
-            unforeseen = TransientError(
-                what, do="Run again; if it fails the same way, the task's log has the rest"
-            )
-            report.error, report.exit_code, report.status = (
-                str(unforeseen),
-                unforeseen.exit_code,
-                "failed",
-            )
-        complete = report.status in ("done", "nothing new")
-        _finish(report, paths, leases)
-        if request.window and complete and report.status != "failed":
-            # After the report, and only with it: without it these notes are what the next try reports, and an outranked run's checkpoint is another's.
-            remove_checkpoint(paths, pipeline, request)
+    @property
+    def paths(self) -> Paths:
+        """Where the run's tables, checkpoints and reports lie."""
+        return self.mode.place(self.request.root, self.name)
+
+    def warn(self, step: str, sentences: list[str]) -> None:
+        """What a person should know of a step, where it has begun."""
+        for tally in self.tallies:
+            if tally.step == step:
+                tally.warn(*sentences)
+
+    def tell(self, ending: Ending) -> RunReport:
+        """The report. A table-level `stop` rule is judged at the end, on all rows of the run."""
+        window = self.mode.window
+        seconds, core_seconds = measure_cost()
+        report = RunReport(
+            pipeline=self.name,
+            run_id=self.request.run_id,
+            kind=self.mode.kind,
+            window=f"{window.start} .. {window.end}" if window else None,
+            started=self.started,
+            ended=datetime.now(UTC),
+            status=ending.status,
+            exit_code=ending.exit_code,
+            error=ending.error,
+            steps=[tally.report() for tally in self.tallies],
+            seconds_up=seconds,
+            core_seconds=core_seconds,
+            spark=self.spark,
+        )
+        # One that nobody could evaluate because the time was over is left to the next run.
+        judged = [r for r in report.failed_rules if r.outcome is Outcome.FAILED or ending is DONE]
+        if ending.exit_code is ExitCode.DONE and any(rule.on_fail == "stop" for rule in judged):
+            ended = {"status": "stopped by a rule", "exit_code": ExitCode.STOPPED_BY_RULE}
+            return report.model_copy(update=ended)
         return report
 
 
-def _paths(request: RunRequest, pipeline: str) -> Paths:
-    paths = Paths.under(request.root, pipeline)
-    return paths.trial(clean_run_id(request.run_id)) if request.dev_seconds is not None else paths
+def run_pipeline(request: RunRequest, on_progress: "Progress | None" = None) -> RunReport:
+    """Run a pipeline once and report; what goes wrong comes back as the report's status, error and
+    exit code.
+
+    on_progress(step, done, waiting, newest batch) is called as batches end. The report is stored
+    unless nothing was new.
+    """
+    story, rights = Story(request), Rights(request.run_id, {}, [], 0.0)
+    with ExitStack() as held:  # let go only after the report: it is a write like any other
+        try:
+            pipeline = load_pipeline(request.pipeline)
+            story.name = pipeline.name
+            check_trial(pipeline, story.mode.is_trial)
+            refuse_doubling(pipeline, request)
+            rights = _take_rights(held, pipeline, story)
+            ending = _run(pipeline, story, rights, on_progress or (lambda *_: None))
+        except SluiceError as error:
+            ending = Ending.of(error)
+        except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report)
+            _log.exception("run %s failed", request.run_id)
+            ending = Ending.unforeseen(error)
+        report = _store(story, ending, rights)
+        if story.mode.is_backfill and ending.is_complete and report.status != "failed":
+            # After the report, and only with it: without it these notes are what the next try
+            # reports, and an outranked run's checkpoint is another's.
+            remove_checkpoint(story.paths, pipeline, request)
+        return report
 
 
-def _run(
-    pipeline: Pipeline,
-    paths: Paths,
-    request: RunRequest,
-    report: RunReport,
-    leases: dict[str, Lease],
-    on_progress: Progress,
-) -> None:
-    """Ask what waits, and start Spark only when something does."""
+def _take_rights(held: ExitStack, pipeline: Pipeline, story: Story) -> Rights:
+    """The lease of every step's checkpoint. Raises CheckpointBusy."""
+    run_id = story.request.run_id
+    leases = {
+        step.name: held.enter_context(hold_lease(story.mode.lease(story.paths, step.name), run_id))
+        for step in pipeline.steps
+    }
     deadline = time.monotonic() + pipeline.budget.total_seconds()
-    with ExitStack() as stack:
-        ranges = {
-            step.name: select_range(step, request.window)
-            for step in pipeline.steps
-            if request.window
-        }
-        arrivals, drained = _take_arrivals(stack, pipeline, paths, request, report)
-        backlog = measure_pipeline(pipeline, paths, arrivals) if not ranges else []
-        if not any(b.must_run for b in backlog) and all(r.is_empty for r in ranges.values()):
-            report.status, report.exit_code = "nothing new", ExitCode.NOTHING_NEW
-            drained.update(arrivals)
-            return
-        from .streaming.execute import run_step  # Spark is imported only now that something waits
+    return Rights(run_id, leases, story.request.parents, deadline)
 
-        sizes = [b.weight for b in backlog] + [r.bytes for r in ranges.values()]
-        waiting = None if None in sizes else sum(sizes)
-        context = _start_spark(
-            stack, pipeline, paths, request, report, waiting, deadline, on_progress
-        )
-        context.leases.update(leases)
-        context.arrivals.update(arrivals)
-        for step in pipeline.steps:
-            warnings = next((b.warnings for b in backlog if b.step == step.name), [])
-            target, quarantine = step.target_path(paths), paths.quarantine(step.name)
-            report.steps.append(
-                StepReport(
-                    name=step.name,
-                    target=target,
-                    quarantine=quarantine,
-                    warnings=warnings,
-                    within=step.dedup and step.dedup.horizon,
-                )
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a run has to do: the backlog of each step, or the ranges of a backfill."""
+
+    backlog: dict[str, StepBacklog]
+    ranges: dict[str, Range]
+
+    @property
+    def nothing(self) -> bool:
+        """True where no step has anything to do."""
+        idle = not any(found.must_run for found in self.backlog.values())
+        return idle and all(chosen.is_empty for chosen in self.ranges.values())
+
+    @property
+    def bytes(self) -> int | None:
+        """About how much waits; None where nobody knows."""
+        sizes = [found.weight for found in self.backlog.values()]
+        sizes += [chosen.bytes for chosen in self.ranges.values()]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
+
+def _run(pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progress") -> Ending:
+    """Ask what waits, and start Spark only when something does."""
+    with Queues(story.warn) as queues:
+        waiting = _probe(pipeline, story, queues)
+        if waiting.nothing:
+            queues.drained.update(queues.arrivals)
+            return NOTHING_NEW
+        from .sources import Found  # Spark is imported only now that something waits
+        from .streaming.run import Run
+        from .streaming.step import begin_step, run_step
+
+        with _spark(pipeline, story, waiting.bytes) as spark:
+            run = Run(
+                spark, pipeline, story.paths, story.mode, story.request.run_id, rights, on_progress
             )
-            if not run_step(context, step, report.steps[-1], ranges.get(step.name)):
-                report.status = "out of time"
-                break
-            drained.add(step.name)
-    report.check()
+            for step in pipeline.steps:
+                tally = begin_step(run, step)
+                story.tallies.append(tally)
+                tally.warn(*_warnings(waiting, step))
+                found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name))
+                if not run_step(run, step, tally, found):
+                    return OUT_OF_TIME
+                queues.drained.add(step.name)
+    return DONE
 
 
-def _take_arrivals(
-    stack: ExitStack, pipeline: Pipeline, paths: Paths, request: RunRequest, report: RunReport
-) -> tuple[dict[str, Arrivals], set[str]]:
-    """What queues name to the steps of a scheduled run, and the names of the steps that took it all in, to be filled by the run; messages are settled with the stack."""
-    arrivals: dict[str, Arrivals] = {}
-    drained: set[str] = set()
-    if request.window is not None or request.dev_seconds is not None:
-        return arrivals, drained
-
-    def settle_all() -> None:
-        """Before the report: a batch it does not hold is noted beside the checkpoint, but a message that stays is what it has to tell."""
-        for name, taken in arrivals.items():
-            warnings = settle(taken, name in drained)
-            for step in report.steps:
-                step.warnings += warnings if step.name == name else []
-            for warning in warnings:
-                _log.warning("%s: %s", name, warning)
-
-    stack.callback(settle_all)
-    hold = min(_LONGEST_HOLD, math.ceil(pipeline.budget.total_seconds()) + _AFTER_BUDGET)
-    for step in pipeline.steps:
-        if isinstance(step.source, FileSource) and step.source.notifications is not None:
-            arrivals[step.name] = take_arrivals(
-                step.source, Checkpoint(f"{paths.checkpoint(step.name)}/spark"), hold
-            )
-    return arrivals, drained
+def _probe(pipeline: Pipeline, story: Story, queues: Queues) -> Waiting:
+    window = story.mode.window
+    if window is not None:
+        return Waiting({}, {step.name: select_range(step, window) for step in pipeline.steps})
+    if not story.mode.is_trial:
+        queues.take(pipeline, story.paths)
+    found = measure_pipeline(pipeline, story.paths, queues.arrivals)
+    return Waiting({backlog.step: backlog for backlog in found}, {})
 
 
-def _start_spark(
-    stack: ExitStack,
-    pipeline: Pipeline,
-    paths: Paths,
-    request: RunRequest,
-    report: RunReport,
-    waiting_bytes: int | None,
-    deadline: float,
-    on_progress: Progress,
-) -> "RunContext":
-    """Open the session with the settings that fit the backlog; Great Expectations is imported meanwhile where a rule needs it."""
+def _warnings(waiting: Waiting, step: Step) -> list[str]:
+    return waiting.backlog[step.name].warnings if step.name in waiting.backlog else []
+
+
+@contextmanager
+def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["SparkSession"]:
+    """A session with the settings that fit the backlog; Great Expectations is imported meanwhile
+    where a rule needs it."""
     from .quality import import_in_background, is_table_level
+    from .spark.executors import executor_cost
     from .spark.session import open_session
-    from .spark.settings import SMALL_BACKLOG, spark_settings
-    from .streaming.execute import RunContext
 
-    began = time.monotonic()
-    settings = spark_settings(pipeline, waiting_bytes, master=request.master, root=paths.root)
+    began, request = time.monotonic(), story.request
+    settings = spark_settings(pipeline, size, master=request.master, root=story.paths.root)
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
-    spark = stack.enter_context(open_session(settings))
-    profile = (
-        "short run" if waiting_bytes is not None and waiting_bytes < SMALL_BACKLOG else "long run"
-    )
-    report.spark = {
-        "version": spark.version,
-        "master": settings["spark.master"],
-        "profile": profile,
-        "start_seconds": f"{time.monotonic() - began:.1f}",
-    }
-    return RunContext(spark, pipeline, paths, request, deadline, on_progress)
-
-
-def _finish(report: RunReport, paths: Paths, leases: dict[str, Lease]) -> None:
-    """Add what the run cost, and store the report; a run that was outranked stores none, because the one that took over reports its batches."""
-    report.ended = datetime.now(UTC)
-    report.seconds_up, report.core_seconds = measure_cost()
-    if report.exit_code is ExitCode.DONE and any(
-        rule.on_fail == "stop" for rule in report.failed_rules
-    ):
-        report.status, report.exit_code = "stopped by a rule", ExitCode.STOPPED_BY_RULE
-    if report.status != "nothing new":
+    with open_session(settings) as spark:
+        small = size is not None and size < SMALL_BACKLOG
+        story.spark = {
+            "version": spark.version,
+            "master": settings["spark.master"],
+            "profile": "short run" if small else "long run",
+            "start_seconds": f"{time.monotonic() - began:.1f}",
+        }
         try:
-            for lease in leases.values():
-                lease.check()
-            write_report(report, paths.reports())
-        except LeaseLost as error:
-            report.status, report.error, report.exit_code = (
-                "failed",
-                report.error or str(error),
-                ExitCode.TRANSIENT,
-            )
-        except Exception as error:  # noqa: BLE001 (an OSError on a disk; on S3, whatever its client raises)
-            unwritten = TransientError(
+            yield spark
+        finally:
+            story.spark |= executor_cost(spark)
+
+
+def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
+    """Tell the report, and store it where there is something to tell; a run that was outranked
+    stores none, because the one that took over reports its batches."""
+    try:
+        report = story.tell(ending)
+        report.check()
+    except SluiceError as error:
+        ending = Ending.of(error)
+        report = story.tell(ending)
+    if not (ending.stored or story.tallies):
+        return report
+    try:
+        rights.check_all()
+        write_report(report, story.paths.reports())
+    except LeaseLost as error:
+        lost = replace(Ending.of(error), error=report.error or str(error))
+    except Exception as error:  # noqa: BLE001 (an OSError on a disk; on S3, whatever its client raises)
+        lost = Ending.of(
+            TransientError(
                 f"the report could not be written: {error}",
-                where=paths.reports(),
+                where=story.paths.reports(),
                 value=report.error,
-                do="Make room or give the run write access there, then run again: the next run reports these batches",
+                do="Make room or give the run write access there, then run again: the next run "
+                "reports these batches",
             )
-            report.status, report.error, report.exit_code = (
-                "failed",
-                str(unwritten),
-                max(report.exit_code, unwritten.exit_code),
-            )
+        )
+    else:
+        return report
+    code = max(report.exit_code, lost.exit_code)
+    told = {"status": lost.status, "error": lost.error, "exit_code": code}
+    return report.model_copy(update=told)

@@ -8,14 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from sluice.checkpoint import normalize_uri
 from sluice.report import RunReport
+from sluice.spec import SYSTEM_COLUMNS
 
 from tests.bad_input.kind import Landing, shorten
 from tests.spark import conftest
 from tests.spark.factories import Project
 
 spark = conftest.spark  # the one session of both folders
-
-_SYSTEM = ("_run_id", "_batch_id", "_source", "_ingested_at")
 
 
 @dataclass
@@ -32,8 +31,11 @@ class Outcome:
 
 
 def read_by_kind(table: DataFrame, project: Project) -> dict[str, list[tuple[str, ...]]]:
-    """Kind -> its rows as (JSON without NULLs, reasons, detail, row); a table has the first, quarantine the rest."""
-    columns = [c for c in table.columns if c not in _SYSTEM]
+    """Kind -> its rows as (JSON without NULLs, reasons, detail, row).
+
+    A table has the first, quarantine the rest.
+    """
+    columns = [c for c in table.columns if c not in SYSTEM_COLUMNS]
     shown = (
         [F.col(c) for c in ("row", "reasons", "detail", "raw")]
         if "reasons" in columns

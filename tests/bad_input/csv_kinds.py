@@ -146,7 +146,8 @@ RECORDS = (
         refused=(
             (
                 None,
-                f"{UNREADABLE}: cannot be read: java.io.EOFException: Unexpected end of input stream",
+                f"{UNREADABLE}: cannot be read: java.io.EOFException: "
+                "Unexpected end of input stream",
             ),
         ),
     ),
@@ -171,7 +172,8 @@ RECORDS = (
     ),
     Kind(
         "csv_numbers",
-        "CSV: numbers beyond their type, with spaces, `1e2`, `1_000`, `0x1F` or 10 000 digits for an integer",
+        "CSV: numbers beyond their type, with spaces, `1e2`, `1_000`, `0x1F` "
+        "or 10 000 digits for an integer",
         "`malformed`, with the column's name",
         header=_HEADER,
         lines={

@@ -1,4 +1,7 @@
-"""Kinds that are no file's content: what happens to files, folders and the disk around a run. Each names the test that makes it."""
+"""Kinds that are no file's content: what happens to files, folders and the disk around a run.
+
+Each names the test that makes it.
+"""
 
 from tests.bad_input.kind import Kind
 
@@ -60,7 +63,8 @@ EVENTS = (
     Kind(
         "looping_link",
         "a link to a folder above it",
-        "exit code 6 before Spark starts, with the link's name: Spark would read every file forty times",
+        "exit code 6 before Spark starts, with the link's name: "
+        "Spark would read every file forty times",
         test="test_a_link_that_leads_back_to_a_folder_above_it_is_an_error_that_names_it",
     ),
     Kind(
@@ -137,7 +141,8 @@ EVENTS = (
     ),
     Kind(
         "wrong_pipeline",
-        "unknown field, bad duration, rule on a missing column, SQL error, two steps with one name, … in the YAML",
+        "unknown field, bad duration, rule on a missing column, SQL error, "
+        "two steps with one name, … in the YAML",
         "exit code 6 with file, field, value and what to write",
         test="test_a_wrong_pipeline_is_one_clear_sentence_before_spark_starts",
     ),

@@ -141,7 +141,8 @@ SHAPES = (
     ),
     Kind(
         "no_json",
-        "JSON: single quotes, bare names, comments, trailing commas, `undefined`, `True`, an HTML error page",
+        "JSON: single quotes, bare names, comments, trailing commas, `undefined`, `True`, "
+        "an HTML error page",
         "`malformed`",
         lines={
             "{id:2}": _NO_JSON,
@@ -233,7 +234,8 @@ SHAPES = (
         "rescued by their exact names",
         lines={
             '{"":10}': '{"_rescued":"{\\"\\":\\"10\\"}"}',
-            '{"id":2,"a.b":1,"_rescued":"x","_source":"y"}': '{"id":2,"_rescued":"{\\"a.b\\":\\"1\\",\\"_rescued\\":\\"x\\",\\"_source\\":\\"y\\"}"}',
+            '{"id":2,"a.b":1,"_rescued":"x","_source":"y"}': '{"id":2,"_rescued":"'
+            '{\\"a.b\\":\\"1\\",\\"_rescued\\":\\"x\\",\\"_source\\":\\"y\\"}"}',
         },
     ),
 )
@@ -244,7 +246,8 @@ DRIFT = (
         "JSON: fields outside the schema",
         "`_rescued` / the batch refused / left out, by `unknown_fields`",
         lines={
-            '{"id":10,"extra":{"deep":[1,2]},"gone":null}': '{"id":10,"_rescued":"{\\"extra\\":\\"{\\\\\\"deep\\\\\\":[1,2]}\\",\\"gone\\":null}"}'
+            '{"id":10,"extra":{"deep":[1,2]},"gone":null}': '{"id":10,"_rescued":"'
+            '{\\"extra\\":\\"{\\\\\\"deep\\\\\\":[1,2]}\\",\\"gone\\":null}"}'
         },
     ),
     Kind(
@@ -346,7 +349,9 @@ NUMBERS = (
             '{"id":2147483648}': "id is not int",
             '{"big":9223372036854775808}': "big is not bigint",
             '{"price":12345.67}': "price is not decimal(5,2)",
-            '{"id":2147483647,"big":-9223372036854775808,"price":999.99}': '{"id":2147483647,"big":-9223372036854775808,"price":999.99}',
+            '{"id":2147483647,"big":-9223372036854775808,"price":999.99}': (
+                '{"id":2147483647,"big":-9223372036854775808,"price":999.99}'
+            ),
         },
     ),
     Kind(
@@ -424,7 +429,9 @@ TIMES = (
         "read; without a zone they are UTC",
         lines={
             '{"id":2,"at":"2026-03-29T02:30:00+02:00"}': '{"id":2,"at":"2026-03-29T00:30:00.000Z"}',
-            '{"id":19,"at":"2026-01-01 00:00:00 Europe/Berlin"}': '{"id":19,"at":"2025-12-31T23:00:00.000Z"}',
+            '{"id":19,"at":"2026-01-01 00:00:00 Europe/Berlin"}': (
+                '{"id":19,"at":"2025-12-31T23:00:00.000Z"}'
+            ),
             '{"id":1,"at":"2026-03-29T02:30:00"}': '{"id":1,"at":"2026-03-29T02:30:00.000Z"}',
             '{"id":20,"at":"2026-01-01T00:00:00+25:00"}': "at is not timestamp",
         },
@@ -455,8 +462,12 @@ TIMES = (
         "JSON: dates of the years 0001 and 9999",
         "read",
         lines={
-            '{"at":"0001-01-01T00:00:00Z","day":"0001-01-01"}': '{"at":"0001-01-01T00:00:00.000Z","day":"0001-01-01"}',
-            '{"at":"9999-12-31T23:59:59.999999Z","day":"9999-12-31"}': '{"at":"9999-12-31T23:59:59.999Z","day":"9999-12-31"}',
+            '{"at":"0001-01-01T00:00:00Z","day":"0001-01-01"}': (
+                '{"at":"0001-01-01T00:00:00.000Z","day":"0001-01-01"}'
+            ),
+            '{"at":"9999-12-31T23:59:59.999999Z","day":"9999-12-31"}': (
+                '{"at":"9999-12-31T23:59:59.999Z","day":"9999-12-31"}'
+            ),
             '{"day":"1582-10-10"}': '{"day":"1582-10-10"}',
         },
     ),
@@ -485,7 +496,9 @@ TEXTS = (
         "kept verbatim in tables, escaped in the report",
         test="test_script_in_values_and_names_is_text_in_the_report",
         lines={
-            '{"id":1,"name":"<script>alert(1)</script>"}': '{"id":1,"name":"<script>alert(1)</script>"}'
+            '{"id":1,"name":"<script>alert(1)</script>"}': (
+                '{"id":1,"name":"<script>alert(1)</script>"}'
+            )
         },
     ),
     Kind(

@@ -18,8 +18,8 @@ KEYED = Landing(
             "null_key",
             "a key that is NULL or missing",
             "`null_key` in quarantine; copies count as duplicates",
-            files={"a.json": f'{{"k":null,{_DAY}}}\n{{{_DAY}}}\n'},
-            refused=((f'{{"k":null,{_DAY}}}', "null_key"),),
+            files={"a.json": f'{{"k":null,{_DAY}}}\n' * 2 + f"{{{_DAY}}}\n"},
+            refused=((f'{{"k":null,{_DAY}}}', "null_key"), (f"{{{_DAY}}}", "null_key")),
             duplicates=1,
         ),
         Kind(
@@ -61,7 +61,8 @@ KEYED = Landing(
             "an event time beyond `max_future`",
             "`future_time` in quarantine; the watermark does not move",
             files={
-                "a.json": '{"k":"f1","at":"9999-12-31T23:59:59Z"}\n{"k":"f2","at":"2199-01-01T00:00:00Z"}\n'
+                "a.json": '{"k":"f1","at":"9999-12-31T23:59:59Z"}\n'
+                '{"k":"f2","at":"2199-01-01T00:00:00Z"}\n'
             },
             refused=(
                 ('{"k":"f1","at":"9999-12-31T23:59:59Z"}', "future_time"),
@@ -73,7 +74,8 @@ KEYED = Landing(
             "an event time of the year 1",
             "written, however late",
             files={
-                "a.json": '{"k":"o1","at":"0001-01-01T00:00:00Z"}\n{"k":"o2","at":"0001-01-02T00:00:00Z"}\n'
+                "a.json": '{"k":"o1","at":"0001-01-01T00:00:00Z"}\n'
+                '{"k":"o2","at":"0001-01-02T00:00:00Z"}\n'
             },
             rows=(
                 '{"k":"o1","at":"0001-01-01T00:00:00.000Z"}',

@@ -10,7 +10,8 @@ UNREADABLE = "unreadable_file"
 class Kind:
     """One line of the table in bad_input.md. `comes` and `gets` are its two cells, word for word.
 
-    The files lie in a folder of the kind's own name; `lines` are one more file there, whose lines each have an outcome of their own.
+    The files lie in a folder of the kind's own name; `lines` are one more file there, whose lines
+    each have an outcome of their own.
     """
 
     id: str
@@ -24,7 +25,10 @@ class Kind:
     rows: tuple[str, ...] = ()
     """Rows of `files` that are written, as JSON without NULLs."""
     refused: tuple[tuple[str | None, str], ...] = ()
-    """Rows of `files` that are quarantined: (text, `reason` or `reason: detail`); no text where the whole file is refused."""
+    """Rows of `files` that are quarantined: (text, `reason` or `reason: detail`).
+
+    There is no text where the whole file is refused.
+    """
     duplicates: int = 0
     warning: str = ""
     """Part of a warning in the report."""

@@ -1,4 +1,7 @@
-"""What happens to files, folders and the disk around a run: it ends with one clear sentence, and the next run takes what waits, once."""
+"""What happens to files, folders and the disk around a run.
+
+It ends with one clear sentence, and the next run takes what waits, once.
+"""
 
 import os
 import resource
@@ -36,8 +39,8 @@ def test_a_file_overwritten_after_it_was_read_is_not_read_again_and_the_report_s
     report = project.run()
     assert values(project) == ["b", "old"]
     assert (
-        "1 file(s) changed after they were read and are not read again: a.txt; land a correction under a new name"
-        in report.steps[0].warnings
+        "1 file(s) changed after they were read and are not read again: a.txt; "
+        "land a correction under a new name" in report.steps[0].warnings
     )
 
 
@@ -107,7 +110,7 @@ def test_links_are_followed_and_broken_ones_are_no_files(spark, tmp_path):
 
 
 def test_a_file_where_the_table_belongs_is_an_error_that_names_it(spark, tmp_path):
-    """What a read-only folder is to others, and holds for root as well: nothing can be written there."""
+    """What a read-only folder is to others, and for root as well: nothing can be written there."""
     project = read_lines(spark, tmp_path)
     project.land("a.txt", "a\n")
     in_the_way = tmp_path / "root" / "tables"
@@ -122,7 +125,7 @@ def test_a_file_where_the_table_belongs_is_an_error_that_names_it(spark, tmp_pat
 
 
 def test_a_disk_that_takes_no_more_ends_the_run_and_the_next_one_writes_every_row(spark, tmp_path):
-    """A limit on the size of a file stands in for the full disk, which no user but root can make."""
+    """A limit on a file's size stands in for the full disk, which only root can make."""
     project = read_lines(spark, tmp_path)
     lines = [os.urandom(500).hex() for _ in range(4000)]
     project.land("a.txt", "".join(f"{line}\n" for line in lines))

@@ -1,4 +1,7 @@
-"""Every kind of bad input gets what the table in bad_input.md says: its rows written, the others refused with their reason, and nothing else."""
+"""Every kind of bad input gets what the table in bad_input.md says, and nothing else.
+
+Its rows are written, the others refused with their reason.
+"""
 
 import re
 

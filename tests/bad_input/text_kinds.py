@@ -37,7 +37,8 @@ PACKED = (
     Kind(
         "truncated_gzip",
         "a truncated gzip file",
-        "the file is refused as a whole: one quarantine row `unreadable_file`; the other files are unaffected",
+        "the file is refused as a whole: one quarantine row `unreadable_file`; "
+        "the other files are unaffected",
         files={"a.txt.gz": _GZ[:-1000]},
         refused=_unreadable("cannot be read: java.io.EOFException: Unexpected end of input stream"),
     ),
@@ -119,7 +120,8 @@ NAMES = (
     _names("brackets", "file and folder names with brackets, braces, stars"),
     _names(
         "unicode",
-        "file names with umlauts (composed and not), emoji, right-to-left marks, 240 bytes of Cyrillic",
+        "file names with umlauts (composed and not), emoji, right-to-left marks, "
+        "240 bytes of Cyrillic",
     ),
     _names("newline", "a line break in a file's or folder's name"),
     _names(
@@ -140,7 +142,8 @@ NAMES = (
         files={"a:b.txt": "1\n", "d:x/in.txt": "2\n"},
         rows=_value("2"),
         refused=_unreadable(
-            "cannot be read: java.net.URISyntaxException: Relative path in absolute URI: .a:b.txt.crc"
+            "cannot be read: java.net.URISyntaxException: "
+            "Relative path in absolute URI: .a:b.txt.crc"
         ),
     ),
     Kind(

@@ -1,10 +1,14 @@
-"""What a run costs beside plain PySpark: CPU-seconds of whole process trees, interleaved, medians. `make bench SIZE=5`.
+"""What a run costs beside plain PySpark. `make bench SIZE=5`.
 
-Four comparisons over daily retail files (the real ones where they are given, else generated):
-  idle      `sluice plan` after everything was read   ÷ an idle plain availableNow run on the same checkpoint
-  one day   one new file on a history of all others   ÷ the plain job of plain_retail.py (same read, dedup, Delta append; no rules, no report)
+CPU-seconds of whole process trees, interleaved, medians. Four comparisons over daily retail files
+(the real ones where they are given, else generated):
+  idle      `sluice plan` after everything was read   ÷ an idle plain availableNow run on the same
+            checkpoint
+  one day   one new file on a history of all others   ÷ the plain job of plain_retail.py (same read,
+            dedup, Delta append; no rules, no report)
   all days  every file in one run                     ÷ the same plain job
-  recovery  one new file, after a run that was killed as its rows reached the disk ÷ the same run without the kill (one start and the batch)
+  recovery  one new file, after a run that was killed as its rows reached the disk ÷ the same run
+            without the kill (one start and the batch)
 """
 
 import argparse
@@ -19,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sluice.setup.jars import jar_paths
-from sluice.verify.torture import start_run
+from sluice.verify.runs import start_run
 
 from tests.benchmarks.process import cpu_seconds, reap_descendants
 from tests.retail_files import find_real_files, generate_files
@@ -30,7 +34,10 @@ PIPELINE = PROJECT / "include" / "pipelines" / "retail.yaml"
 
 
 class Bench:
-    """Folders and commands of one benchmark. Histories are made once; each repetition runs on a copy."""
+    """Folders and commands of one benchmark.
+
+    Histories are made once; each repetition runs on a copy.
+    """
 
     def __init__(self, scratch: Path) -> None:
         self.scratch, self.log = scratch, scratch / "output.log"
@@ -100,14 +107,18 @@ class Bench:
         )
 
     def kill_midway(self, root: Path) -> Path:
-        """Start a run and kill all of it as soon as the first of its batch's rows are on disk: nearly all of the batch is lost."""
+        """Start a run, and kill all of it as soon as the first of its batch's rows are on disk.
+
+        Nearly all of the batch is lost.
+        """
         table = root / "tables" / "retail" / "line_items"
         before = len(list(table.rglob("*.parquet")))
         run = start_run(PIPELINE, root, self.log)
         while len(list(table.rglob("*.parquet"))) == before:
             if run.poll() is not None:
                 raise SystemExit(
-                    f"the run ended before it could be killed:\n{self.log.read_text(errors='replace')[-2000:]}"
+                    "the run ended before it could be killed:\n"
+                    f"{self.log.read_text(errors='replace')[-2000:]}"
                 )
             time.sleep(0.01)
         os.killpg(run.pid, signal.SIGKILL)
@@ -132,7 +143,7 @@ def compare(
     bound: float,
     names: tuple[str, str] = ("ours", "plain"),
 ) -> None:
-    """Run both in turn and print the medians and the median of the pairwise ratios beside the promise."""
+    """Run both in turn; print the medians, and the median of the ratios beside the promise."""
     pairs = []
     for turn in range(size):
         first, second = (ours, plain) if turn % 2 == 0 else (plain, ours)
@@ -141,8 +152,10 @@ def compare(
     ratios = sorted(a / b for a, b in pairs)
     middle = statistics.median(ratios)
     print(
-        f"{title:9s} {names[0]} {statistics.median(a for a, _ in pairs):6.2f}  {names[1]} {statistics.median(b for _, b in pairs):6.2f} CPU-s   ratio {middle:.3f}"
-        f"  [{ratios[0]:.3f} .. {ratios[-1]:.3f}]  promised <= {bound:.2f}  {'ok' if middle <= bound else 'MISSED'}",
+        f"{title:9s} {names[0]} {statistics.median(a for a, _ in pairs):6.2f}"
+        f"  {names[1]} {statistics.median(b for _, b in pairs):6.2f} CPU-s"
+        f"   ratio {middle:.3f}  [{ratios[0]:.3f} .. {ratios[-1]:.3f}]"
+        f"  promised <= {bound:.2f}  {'ok' if middle <= bound else 'MISSED'}",
         flush=True,
     )
 
@@ -157,7 +170,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         bench = Bench(Path(folder))
         print(
-            f"{len(bench.files)} daily files, {sum(f.stat().st_size for f in bench.files) / 1e6:.1f} MB; {size} interleaved pairs each",
+            f"{len(bench.files)} daily files, "
+            f"{sum(f.stat().st_size for f in bench.files) / 1e6:.1f} MB; "
+            f"{size} interleaved pairs each",
             flush=True,
         )
         bench.land(bench.files[:-1])

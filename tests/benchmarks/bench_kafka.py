@@ -1,4 +1,7 @@
-"""What a run from Kafka costs beside plain PySpark: CPU-seconds of whole process trees (the broker's left out), interleaved. `make bench-kafka SIZE=3`."""
+"""What a run from Kafka costs beside plain PySpark. `make bench-kafka SIZE=3`.
+
+CPU-seconds of whole process trees (the broker's left out), interleaved.
+"""
 
 import argparse
 import json
@@ -10,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 import yaml
-from sluice.setup.jars import fetch_jars, jar_paths
+from sluice.setup.fetch import fetch_jars
+from sluice.setup.jars import jar_paths
 
 from tests.benchmarks.bench import compare
 from tests.benchmarks.process import cpu_seconds
@@ -116,7 +120,8 @@ def main() -> None:
         try:
             fill(broker, chosen.records)
             print(
-                f"{chosen.records:,} records in {PARTITIONS} partitions; {chosen.size} interleaved pairs each",
+                f"{chosen.records:,} records in {PARTITIONS} partitions; "
+                f"{chosen.size} interleaved pairs each",
                 flush=True,
             )
             for mode in STEPS:

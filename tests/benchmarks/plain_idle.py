@@ -1,4 +1,7 @@
-"""An idle availableNow run of plain PySpark on a given checkpoint: session, query, stop. Usage: plain_idle.py LANDING CHECKPOINT"""
+"""An idle availableNow run of plain PySpark on a given checkpoint: session, query, stop.
+
+Usage: plain_idle.py LANDING CHECKPOINT
+"""
 
 import sys
 

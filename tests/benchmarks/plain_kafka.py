@@ -1,6 +1,8 @@
-"""What Kafka's figures are compared with: a hand-written availableNow job from the same topic to a Delta table of the same columns, without rules and without a report.
+"""What Kafka's figures are compared with: a hand-written availableNow job.
 
-Kafka -> JSON -> dedup by key within the watermark (RocksDB; not with `append`) -> Delta append. Usage: plain_kafka.py SERVERS TOPIC ROOT JAR[:JAR...] dedup|append
+It reads the same topic into a Delta table of the same columns, without rules and without a report:
+Kafka -> JSON -> dedup by key within the watermark (RocksDB; not with `append`) -> Delta append.
+Usage: plain_kafka.py SERVERS TOPIC ROOT JAR[:JAR...] dedup|append
 """
 
 import sys

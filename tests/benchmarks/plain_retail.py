@@ -1,13 +1,18 @@
-"""What the figures are compared with: a hand-written, well-configured availableNow job over the retail files, without rules and without a report.
+"""What the figures are compared with: a hand-written, well-configured availableNow job.
 
-CSV folder -> dedup on the whole line within the watermark (RocksDB) -> Delta append. Usage: plain_retail.py LANDING ROOT JAR[:JAR...]
+It reads the retail files without rules and without a report:
+CSV folder -> dedup on the whole line within the watermark (RocksDB) -> Delta append.
+Usage: plain_retail.py LANDING ROOT JAR[:JAR...]
 """
 
 import sys
 
 from pyspark.sql import SparkSession
 
-SCHEMA = "InvoiceNo string, StockCode string, Description string, Quantity int, InvoiceDate timestamp, UnitPrice double, CustomerID double, Country string"
+SCHEMA = (
+    "InvoiceNo string, StockCode string, Description string, Quantity int, InvoiceDate timestamp, "
+    "UnitPrice double, CustomerID double, Country string"
+)
 SETTINGS = {
     "spark.master": "local[*]",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -19,7 +24,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming"
+    ".state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.unloadOnCommit": "true",
 }

@@ -1,6 +1,7 @@
 """Runs a command and counts the CPU of everything it started.
 
-PySpark does not wait for its JVM, so an ordinary timer misses most of it: here every descendant is adopted and waited for (Linux).
+PySpark does not wait for its JVM, so an ordinary timer misses most of it: here every descendant is
+adopted and waited for (Linux).
 """
 
 import ctypes
@@ -17,7 +18,9 @@ _SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 
 
 def cpu_seconds(command: list[str], log: Path, servers: Collection[int] = ()) -> float:
-    """CPU seconds (user + system) of a command and all its descendants. Raises CalledProcessError when it fails.
+    """CPU seconds (user + system) of a command and all its descendants.
+
+    Raises CalledProcessError when it fails.
 
     Args: servers: process ids of children of ours that go on and are not counted.
     """
@@ -36,7 +39,7 @@ def cpu_seconds(command: list[str], log: Path, servers: Collection[int] = ()) ->
 
 
 def reap_descendants(servers: Collection[int] = ()) -> None:
-    """Wait for every adopted process: what it used is then counted, and not in the next measurement."""
+    """Wait for every adopted process, so that its time is counted now and not in the next turn."""
     while ended := {child.pid for child in psutil.Process().children()} - set(servers):
         for pid in ended:
             with suppress(ChildProcessError):

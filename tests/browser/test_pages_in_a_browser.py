@@ -1,4 +1,7 @@
-"""What a person sees who logs in: the navigation page and the report of a run, in a real browser over a real Airflow."""
+"""What a person sees who logs in, in a real browser over a real Airflow.
+
+The navigation page, and the report of a run.
+"""
 
 import os
 import shutil
@@ -22,7 +25,10 @@ QUIET = [
 
 @pytest.fixture(scope="module")
 def browser():
-    """A headless Chromium: the system's, else Playwright's own. Without one the tests are skipped, but never where CI is set."""
+    """A headless Chromium: the system's, else Playwright's own.
+
+    Without one the tests are skipped, but never where CI is set.
+    """
     found = find_browser()
     if found is None and not os.environ.get("CI"):
         pytest.skip(
@@ -46,7 +52,10 @@ def watched(airflow_service):
 
 @pytest.fixture
 def page(browser, watched):
-    """A page that is logged in as a viewer; it fails the test when anything was asked of another host."""
+    """A page that is logged in as a viewer.
+
+    The test fails when it asked another host for anything.
+    """
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page, foreign = context.new_page(), []
     page.on(
@@ -91,7 +100,7 @@ def test_the_navigation_leads_to_every_pipeline_and_on_to_its_report(page, keep,
     frame = page.frame_locator("iframe")
     row = frame.locator("tr", has_text="watched")
     expect(row).to_contain_text(
-        "10 read = 8 written + 2 quarantined + 0 duplicate + 0 late", timeout=30_000
+        "10 read = 8 written + 2 quarantined + 0 duplicate + 0 late + 0 filtered", timeout=30_000
     )
     expect(row).to_contain_text("seconds_not_negative failed (2 rows)")
     keep(f"data-quality-{scheme}")

@@ -1,4 +1,7 @@
-"""Every durable operation of a run, every way it can be cut or fail there, and a shop that plays such a run and the runs after it."""
+"""Every durable operation of a run, and every way in which it can be cut or fail there.
+
+A shop plays such a run and the runs after it.
+"""
 
 import re
 import shutil
@@ -19,7 +22,8 @@ CUTS, FAULTS = ("before", "after"), ("disk full", "I/O error", "partial write")
 class Operation:
     """A durable operation: `path` finds what it puts (or removes).
 
-    `shop`: `running` has had a run, `new` has not, `late` keeps late rows, `state` keeps its keys in a state store.
+    `shop`: `running` has had a run, `new` has not, `late` keeps late rows, `state` keeps its keys
+    in a state store.
     """
 
     name: str
@@ -49,6 +53,7 @@ OPERATIONS = [
     Operation("file source log", r"/spark/sources/0/\d+$"),
     Operation("offsets", r"/spark/offsets/\d+$"),
     Operation("state store", r"/spark/state/.*\.changelog$", "state"),
+    Operation("note of a batch's try", r"/attempt\.json$", side="Python"),
     Operation("quarantine table commit", r"/paid__quarantine/_delta_log/\d+\.json$"),
     Operation("late table commit", r"/paid__late/_delta_log/\d+\.json$", "late"),
     Operation("data file of the target table", r"/paid/[^_].*\.parquet$"),
@@ -69,8 +74,12 @@ SAMPLE = {
     ("batch note", "disk full"),
     ("report", "I/O error"),
     ("manifest", "partial write"),
+    ("note of a batch's try", "partial write"),
 }
-"""The faults of a short test: each kind once on either side, and the one that leaves a batch noted and not committed in a run that lives to report."""
+"""The faults of a short test: each kind once on either side.
+
+One more leaves a batch noted and not committed in a run that lives to report.
+"""
 BROKEN, REFUSED = "{broken", order(3, day=10, amount=-1.0)
 QUICK = {
     "spark.sql.adaptive.enabled": "false",
@@ -98,7 +107,7 @@ class Outcome:
 
 
 class FaultyShop:
-    """One shop of a kind, which lives through a row of faults, and once through the same days without any."""
+    """One shop of a kind: it lives through a row of faults, and once through the days without."""
 
     def __init__(self, folder: Path, kind: str, power: Power, spark: object) -> None:
         self.kind, self.power, self.spark, self.saved = kind, power, spark, folder / f"{kind}-saved"
@@ -169,7 +178,10 @@ class FaultyShop:
         return self._results()
 
     def play(self, chain: list[tuple[Operation, str]]) -> tuple[list[Outcome], list[str]]:
-        """Run into one fault after the other, each time with one more file, then run until nothing is new; how the runs ended, and what is wrong."""
+        """Run into one fault after the other, each time with one more file, then to the end.
+
+        Returns how the runs ended, and what is wrong.
+        """
         wanted, outcomes, wrong = self._calm(len(chain)), [], []
         self._put_back()
         for number, (operation, moment) in enumerate(chain):
@@ -218,7 +230,10 @@ class FaultyShop:
 
 
 def _judge(code: int | None, error: str) -> str:
-    """What is wrong with the end of a run that met a fault: it goes on, or it says what happened and that trying again is worth it."""
+    """What is wrong with the end of a run that met a fault; nothing where the text is empty.
+
+    Such a run goes on, or says what happened and that trying again is worth it.
+    """
     if code == 0:
         return ""
     if code != 5:
@@ -231,7 +246,10 @@ def _judge(code: int | None, error: str) -> str:
 
 
 def make_chain(kind: str, long: bool) -> list[tuple[Operation, str]]:
-    """Every moment of every operation of a kind of shop, in a row; in short the cuts after each (where the next one has not begun) and a few faults."""
+    """Every moment of every operation of a kind of shop, in a row.
+
+    In short: the cut after each, where the next one has not begun, and a few faults.
+    """
     return [
         (o, m)
         for o in OPERATIONS

@@ -1,4 +1,7 @@
-"""Plays every fault and writes what became of each run into include/docs/fault_points.md: `SLUICE_LONG=1 python -m tests.crash.fault_table`."""
+"""Plays every fault and writes what became of each run into include/docs/fault_points.md.
+
+`SLUICE_LONG=1 python -m tests.crash.fault_table`
+"""
 
 import json
 import subprocess
@@ -14,11 +17,16 @@ from tests.crash.fault_points import CUTS, FAULTS, OPERATIONS
 PAGE = PROJECT / "include" / "docs" / "fault_points.md"
 INTRODUCTION = """# Where a run can die
 
-A run leaves its traces on disk one operation after the other. The test behind this page (`tests/crash/test_fault_points.py`) cuts the power before and after each
-of them, and lets each meet a full disk, an I/O error and a power cut that leaves half of the bytes. After each fault one more file lands and the next run starts;
-after the last fault, runs go on until nothing is new. Then the target, quarantine and late tables (as multisets) and the sum of all reports must equal
-those of a run that met no fault. The table says how the run ended that met the fault: *cut off* wrote nothing more; *went on* coped with it; *exit code 5* is "worth
-another try" and came with an error that says so. `SLUICE_LONG=1 python -m tests.crash.fault_table` plays all of it and writes this page.
+A run leaves its traces on disk one operation after the other. The test behind this page \
+(`tests/crash/test_fault_points.py`) cuts the power before and after each
+of them, and lets each meet a full disk, an I/O error and a power cut that leaves half of the \
+bytes. After each fault one more file lands and the next run starts;
+after the last fault, runs go on until nothing is new. Then the target, quarantine and late tables \
+(as multisets) and the sum of all reports must equal
+those of a run that met no fault. The table says how the run ended that met the fault: *cut off* \
+wrote nothing more; *went on* coped with it; *exit code 5* is "worth
+another try" and came with an error that says so. `SLUICE_LONG=1 python -m \
+tests.crash.fault_table` plays all of it and writes this page.
 """
 
 

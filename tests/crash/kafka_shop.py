@@ -1,4 +1,7 @@
-"""Orders that come by Kafka and go to Delta, PostgreSQL and Kafka in one step; what plain Python says they come to, and what is really there."""
+"""Orders that come by Kafka and go to Delta, PostgreSQL and Kafka in one step.
+
+Plain Python says what they come to; the shop compares that with what is really there.
+"""
 
 import json
 import random
@@ -10,7 +13,7 @@ import yaml
 from sluice.report import Counts, RunReport, list_reports
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
-from sluice.verify.torture import count_rows
+from sluice.verify.roots import count_rows
 
 from tests.kafka_broker import KafkaBroker, Record
 from tests.postgres_server import PostgresServer
@@ -38,7 +41,10 @@ def make_record(number: int, partition: int | None = None) -> Record:
 
 
 def make_records(rng: random.Random, count: int, numbers: int) -> list[Record]:
-    """Orders out of so many numbers, each fifth of another kind: copies side by side, malformed values, tombstones."""
+    """Orders out of so many numbers, each fifth record of another kind.
+
+    Copies side by side, malformed values, tombstones.
+    """
     records = []
     while len(records) < count:
         order = make_record(rng.randrange(numbers), rng.randrange(PARTITIONS))
@@ -88,7 +94,10 @@ class Truth:
 
 
 class KafkaShop:
-    """A pipeline from the topic `name` to a Delta table, the database's table `name` and the topic `name`_out, with its root below a folder."""
+    """A pipeline from the topic `name` to a Delta table, a table and another topic.
+
+    The database's table is `name`, the topic `name`_out; the root lies below a folder.
+    """
 
     def __init__(
         self,
@@ -147,7 +156,7 @@ class KafkaShop:
     def produce(
         self, records: list[Record], transaction: bool = False, abort: bool = False
     ) -> None:
-        """Append records, in a transaction or not; those of one that is aborted count for nothing."""
+        """Append records, in a transaction or not; those of an aborted one count for nothing."""
         if transaction:
             self.broker.produce_in_transaction(self.topic, records, abort)
         else:
@@ -161,7 +170,10 @@ class KafkaShop:
         return report
 
     def differences(self, spark) -> list[str]:
-        """One sentence for each place that does not hold what it should; none means nothing was lost, doubled or miscounted."""
+        """One sentence for each place that does not hold what it should.
+
+        None means that nothing was lost, doubled or miscounted.
+        """
         good, counts = Counter(self.truth.good), count_rows(self.root, "orders")
         found = {
             "Delta": (self._rows(spark), good),
@@ -254,5 +266,7 @@ class KafkaShop:
 
 def _compare(there: object, wanted: object) -> str:
     if isinstance(there, Counter):
-        return f"{(wanted - there).total()} missing, {(there - wanted).total()} too many: {[*(wanted - there), *(there - wanted)][:4]}"
+        missing, extra = wanted - there, there - wanted
+        some = [*missing, *extra][:4]
+        return f"{missing.total()} missing, {extra.total()} too many: {some}"
     return f"{there} instead of {wanted}"

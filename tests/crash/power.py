@@ -1,6 +1,8 @@
-"""Cuts the power of a run at one durable operation: nothing that the JVM or Python does below a folder after that moment leaves a trace on disk.
+"""Cuts the power of a run at one durable operation.
 
-The JVM's side is a Hadoop file system (Power.java, compiled by the compiler that Spark brings), Python's side an audit hook.
+Nothing that the JVM or Python does below a folder after that moment leaves a trace on disk. The
+JVM's side is a Hadoop file system (Power.java, compiled by the compiler that Spark brings),
+Python's side an audit hook.
 """
 
 import errno
@@ -21,7 +23,10 @@ class PowerCut(Exception):
 
 
 class Power:
-    """The switch of both sides. A session has one; `classes` is a folder that was on its class path when it started."""
+    """The switch of both sides; a session has one.
+
+    Args: classes: a folder that was on the session's class path when it started.
+    """
 
     def __init__(self, spark: SparkSession, classes: Path) -> None:
         self._spark, self._jvm = spark, spark._jvm
@@ -29,7 +34,8 @@ class Power:
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
         hadoop.set("fs.file.impl", "power.Power$Files")
         hadoop.set("fs.AbstractFileSystem.file.impl", "power.Power$Context")
-        self._jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # the file systems opened so far are kept for the session's life
+        # the file systems opened so far are kept for the session's life
+        self._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
         self._switch = self._jvm.power.Power
         self._folder: str | None = None
         self._asking = threading.local()
@@ -38,7 +44,10 @@ class Power:
         )  # stays for the life of the process; it does nothing unless armed
 
     def arm(self, folder: Path, verb: str, name: str, moment: str) -> None:
-        """Wait for the first operation (`put` or `remove`) on a path below a folder that a regular expression finds."""
+        """Wait for the first operation on a path below a folder that a regular expression finds.
+
+        Args: verb: `put` or `remove`. name: the expression.
+        """
         self._switch.arm(str(folder), verb, name, moment)
         self._folder = str(folder)
 

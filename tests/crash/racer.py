@@ -1,4 +1,7 @@
-"""A process that runs a pipeline whenever it is asked, over one Spark session: in a race both runs start at once, not when their JVMs happen to be up."""
+"""A process that runs a pipeline whenever it is asked, over one Spark session.
+
+In a race both runs start at once, not when their JVMs happen to be up.
+"""
 
 import os
 import select
@@ -17,7 +20,10 @@ LEASE_SECONDS = "3"
 
 
 class Racer:
-    """The process, seen from the test. `length`: seconds of the newest run that did work and was left alone."""
+    """The process, seen from the test.
+
+    `length`: seconds of the newest run that did work and was left alone.
+    """
 
     def __init__(self, log: Path) -> None:
         environment = {**os.environ, "SLUICE_LEASE_SECONDS": LEASE_SECONDS}

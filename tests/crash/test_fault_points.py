@@ -1,6 +1,8 @@
-"""The power fails before and after every durable operation, and each of them fails: the runs after it end in the tables and counts of a run without a fault.
+"""The power fails before and after every durable operation, and each of them fails.
 
-In `make test` the power fails once between each operation and the next, and each fault is met once by Spark and once by Python; SLUICE_LONG=1 has every fault everywhere.
+The runs after it end in the tables and counts of a run without a fault. In `make test` the power
+fails once between each operation and the next, and each fault is met once by Spark and once by
+Python; SLUICE_LONG=1 has every fault everywhere.
 """
 
 import json

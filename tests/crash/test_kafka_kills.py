@@ -1,4 +1,7 @@
-"""Runs from Kafka to Delta, PostgreSQL and Kafka, killed at random moments, write and count every record once. `make crash KAFKA_KILLS=30`."""
+"""Runs from Kafka to Delta, PostgreSQL and Kafka, killed at random moments.
+
+They write and count every record once. `make crash KAFKA_KILLS=30`.
+"""
 
 import os
 import random
@@ -8,20 +11,23 @@ from contextlib import suppress
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.verify.torture import VICTIMS, drain, kill_run, start_run
+from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
 
 from tests.crash.kafka_shop import KafkaShop, make_records
 
 KILLS = int(os.environ.get("SLUICE_KAFKA_KILLS", "2"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 RUN_SECONDS = 20.0
-"""How long a run is taken to last until one ended undisturbed, or one came to no batch in that time."""
+"""How long a run is taken to last, until one ended undisturbed or came to no batch in that time."""
 AT_ONCE = 80
 """Records that are produced together."""
 
 
 def produce(shop: KafkaShop, rng: random.Random) -> None:
-    """Append some records: half of them in transactions, of which some are aborted; the marks of these take offsets that no record has."""
+    """Append some records: half of them in transactions, of which some are aborted.
+
+    The marks that end transactions take offsets that no record has.
+    """
     shop.produce(make_records(rng, AT_ONCE // 2, 60 * (KILLS + 2)))
     shop.produce(make_records(rng, AT_ONCE // 4, 60 * (KILLS + 2)), transaction=True)
     shop.produce(
@@ -80,7 +86,8 @@ def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_
     runs += drain(shop.yaml, shop.root, shop.log)
     assert shop.differences(spark) == []
     print(
-        f"\n{kills} kills in {runs} runs, seed {SEED}, {time.monotonic() - began:.0f} s: {shop.counts.line}; {len(shop.truth.good)} rows in Delta, PostgreSQL and Kafka, "
+        f"\n{kills} kills in {runs} runs, seed {SEED}, {time.monotonic() - began:.0f} s: "
+        f"{shop.counts.line}; {len(shop.truth.good)} rows in Delta, PostgreSQL and Kafka, "
         f"{shop.replayed} batches replayed, {shop.sent_again} records sent again",
         flush=True,
     )

@@ -1,4 +1,7 @@
-"""Runs that are killed at random moments, again and again, end in the tables and the counts of a run that never was. `make crash N=300`."""
+"""Runs that are killed at random moments, again and again. `make crash N=300`.
+
+They end in the tables and the counts of a run that never was.
+"""
 
 import json
 import os
@@ -9,7 +12,8 @@ from collections import Counter
 import pytest
 from sluice.errors import ExitCode
 from sluice.report import Counts
-from sluice.verify.torture import VICTIMS, count_rows, drain, kill_run, start_run
+from sluice.verify.roots import count_rows
+from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
 
 from tests.spark.shop import RULES, Shop, order
 
@@ -20,13 +24,13 @@ IN_PYTHON = {
     "kwargs": {"column": "order_id"},
     "on_fail": "warn",
 }
-"""A rule that Great Expectations evaluates in a Python worker of Spark's; every text here fails it."""
+"""A rule that a Python worker of Spark's evaluates by Great Expectations; every text fails it."""
 RUN_SECONDS = 12.0
 """How long a run is taken to last until one ended undisturbed."""
 
 
 def make_backlog(files: int) -> list[list[str]]:
-    """Files of orders with copies within and across files, malformed lines and rows that break a rule."""
+    """Files of orders with copies within and across files, malformed lines, and broken rules."""
     rng, backlog = random.Random(SEED), []
     for _ in range(files):
         numbers = [rng.randrange(40 * files) for _ in range(100)]

@@ -5,15 +5,14 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
-from sluice.checkpoint.holder import Holder
+from sluice.checkpoint.holder import Holder, start_of
 from sluice.checkpoint.lease_store import open_leases
 from sluice.errors import ExitCode
 from sluice.report import list_reports
 from sluice.spec import RunRequest
 from sluice.storage import PROJECT, Paths
-from sluice.verify.torture import drain
+from sluice.verify.runs import drain
 
 from tests.spark.shop import Shop, order
 
@@ -50,8 +49,8 @@ def test_a_driver_whose_task_is_gone_writes_nothing_and_says_why(spark, shop):
     driver = submit(
         shop,
         [
-            (task.pid, psutil.Process(task.pid).create_time()),
-            (os.getpid(), psutil.Process().create_time()),
+            (task.pid, start_of(task.pid)),
+            (os.getpid(), start_of(os.getpid())),
         ],
     )
     task.kill()

@@ -1,4 +1,7 @@
-"""Servers that go away in the middle of a run end it as one that may pass, and the runs after it complete what it began, once."""
+"""Servers that go away in the middle of a run end it as one that may pass.
+
+The runs after it complete what it began, once.
+"""
 
 import os
 import random
@@ -7,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluice.errors import ExitCode
-from sluice.sinks.deliver import DELIVER
 from sluice.sinks.jdbc import sink as jdbc
 from sluice.sinks.jdbc import staging as jdbc_staging
-from sluice.spec import KafkaSink
-from sluice.streaming import execute
+from sluice.sinks.kafka.sink import KafkaWriter
+from sluice.streaming import step
 
 from tests.crash.kafka_shop import KafkaShop, make_records
 from tests.kafka_broker import KafkaBroker
@@ -27,11 +29,14 @@ NO_ANSWER, NO_DATABASE = "the brokers did not answer in time", "PostgreSQL faile
 
 @dataclass(frozen=True)
 class Outage:
-    """A server that goes away when a function is called: `holder` has it by `name`; at its `call`-th call, before it does anything or after it has."""
+    """A server that goes away when a function is called.
+
+    `holder` has it by `name`; at its `call`-th call, before it does anything or after it has.
+    """
 
     what: str
     holder: object
-    name: object
+    name: str
     begin: Callable[[], None]
     end: Callable[[], None]
     says: str
@@ -59,7 +64,7 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
     return [
         Outage(
             "the broker dies before the stream begins",
-            execute,
+            step,
             "drain",
             broker.kill,
             broker.start,
@@ -67,16 +72,16 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
         ),
         Outage(
             "the broker is stopped before a planned batch is read",
-            execute,
-            "process_batch",
+            step,
+            "take_batch",
             broker.stop,
             broker.start,
             NO_ANSWER,
         ),
         Outage(
             "the broker hangs while a batch is read",
-            execute,
-            "process_batch",
+            step,
+            "take_batch",
             lambda: os.kill(broker.process_id, signal.SIGSTOP),
             lambda: os.kill(broker.process_id, signal.SIGCONT),
             NO_ANSWER,
@@ -110,8 +115,8 @@ def list_outages(broker: KafkaBroker, postgres: PostgresServer) -> list[Outage]:
         ),
         Outage(
             "the broker is stopped when only its topic lacks the batch",
-            DELIVER,
-            KafkaSink,
+            KafkaWriter,
+            "deliver",
             broker.stop,
             broker.start,
             "Kafka did not take the records",
@@ -131,13 +136,8 @@ def test_servers_that_go_away_in_a_run_cost_another_run_and_no_row(
     shop.produce(make_records(rng, 50, 100))
     for outage in list_outages(kafka_broker, postgres):
         with monkeypatch.context() as patch:
-            in_dict = isinstance(outage.holder, dict)
-            original = (
-                outage.holder[outage.name] if in_dict else getattr(outage.holder, outage.name)
-            )
-            (patch.setitem if in_dict else patch.setattr)(
-                outage.holder, outage.name, outage.wrap(original)
-            )
+            original = getattr(outage.holder, outage.name)
+            patch.setattr(outage.holder, outage.name, outage.wrap(original))
             try:
                 report = shop.run()
             finally:

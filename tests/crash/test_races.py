@@ -1,4 +1,7 @@
-"""Two runs at once, again and again: on one checkpoint, and on one table. `SLUICE_RACES` says how many races are run."""
+"""Two runs at once, again and again: on one checkpoint, and on one table.
+
+`SLUICE_RACES` says how many races are run.
+"""
 
 import os
 import random
@@ -10,7 +13,7 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.report import list_reports
 from sluice.spec import RunRequest, Window
-from sluice.verify.torture import count_rows
+from sluice.verify.roots import count_rows
 
 from tests.crash.racer import Racer
 from tests.spark.shop import Shop, order
@@ -31,7 +34,10 @@ def backfill(shop: Shop) -> RunRequest:
 
 
 def race_cleared_task(shop: Shop, rng: random.Random, first: Racer, second: Racer) -> str:
-    """A second run starts while the first is under way: one of them works, the other is told to wait. Returns how they ended, as all races do."""
+    """A second run starts while the first is under way: one works, the other is told to wait.
+
+    Returns how they ended, as all races do.
+    """
     first.start(schedule(shop))
     time.sleep(rng.uniform(0.0, first.length))  # the moment is what is drawn
     second.start(schedule(shop))
@@ -57,7 +63,7 @@ def race_backfill_beside_schedule(
 
 
 def race_zombie(shop: Shop, rng: random.Random, first: Racer, second: Racer) -> str:
-    """A run is frozen, another takes over and drains, and the first wakes up: it must not write any more."""
+    """A frozen run is taken over by another, which drains; when it wakes it must write no more."""
     first.start(schedule(shop))
     if not first.is_running(rng.uniform(0.0, first.length)):
         first.wait()
@@ -143,6 +149,7 @@ def test_two_runs_at_once_neither_lose_nor_double_nor_miscount_a_row(spark, race
         check(shop, spark, rows, kind)
         print(f"race {number + 1} ({kind}) after {time.monotonic() - began:.0f} s: ok", flush=True)
     print(
-        f"{RACES} races, seed {SEED}: {', '.join(f'{number} {kind}: {how}' for (kind, how), number in sorted(ended.items()))}",
+        f"{RACES} races, seed {SEED}: "
+        + ", ".join(f"{number} {kind}: {how}" for (kind, how), number in sorted(ended.items())),
         flush=True,
     )

@@ -3,7 +3,8 @@
 import pytest
 from sluice.errors import SpecError
 from sluice.spec import load_pipeline
-from sluice.verify.torture import compare_roots, torture
+from sluice.verify.roots import compare_roots
+from sluice.verify.torture import torture
 
 from tests.spark.shop import Shop, order
 

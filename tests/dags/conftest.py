@@ -1,4 +1,7 @@
-"""Airflow over a home of its own. It reads its settings as it is imported, so they are set here, before any test file is."""
+"""Airflow over a home of its own.
+
+It reads its settings as it is imported, so they are set here, before any test file is.
+"""
 
 import os
 import subprocess
@@ -13,7 +16,8 @@ os.environ.update(
     AIRFLOW__CORE__UNIT_TEST_MODE="False",
     AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{_HOME.name}/airflow.db",
     AIRFLOW__CORE__DAGS_FOLDER=str(Path(__file__).parents[2] / "dags"),
-    AIRFLOW__API_AUTH__JWT_SECRET="a secret of these tests that is as long as its algorithm wants it to be",
+    AIRFLOW__API_AUTH__JWT_SECRET="a secret of these tests that is as long as its algorithm "
+    "wants it to be",
     AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS="admin:admin,viewer:viewer",
     AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE=f"{_HOME.name}/passwords.json",
 )

@@ -1,4 +1,4 @@
-"""Airflow connections that a pipeline names reach the process that runs it, and nothing else does."""
+"""Airflow connections that a pipeline names reach the process that runs it, and no others do."""
 
 import pytest
 import yaml

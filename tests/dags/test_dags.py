@@ -235,7 +235,9 @@ import airflow.sdk, json, runpy, sys, time
 started = time.process_time()
 dags = runpy.run_path("dags/pipelines.py")
 seconds = time.process_time() - started
-print(json.dumps([sum(type(v).__name__ == "DAG" for v in dags.values()), seconds, sorted({"pyspark", "great_expectations", "pandas", "fastapi"} & set(sys.modules))]))
+count = sum(type(v).__name__ == "DAG" for v in dags.values())
+imported = {"pyspark", "great_expectations", "pandas", "fastapi"} & set(sys.modules)
+print(json.dumps([count, seconds, sorted(imported)]))
 """)
     count, seconds, imported = json.loads(shown)
     assert count == 100

@@ -15,7 +15,8 @@ REPORT = "/sluice/report"
 
 @pytest.fixture(scope="module")
 def site(metadata_database, tmp_path_factory):
-    """Airflow's whole web application over two pipelines, `visits` and `secret`, and one run of each that has no report."""
+    """Airflow's whole web application over two pipelines, `visits` and `secret`, and one run of
+    each that has no report."""
     from airflow.api_fastapi.app import cached_app, purge_cached_app
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
@@ -56,7 +57,8 @@ def viewer(site):
 
 @pytest.fixture
 def not_secret(monkeypatch):
-    """The simple auth manager lets every user see every DAG, so its answer for `secret` is replaced; everything around the answer is real."""
+    """The simple auth manager lets every user see every DAG, so its answer for `secret` is
+    replaced; everything around the answer is real."""
     from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 
     real = SimpleAuthManager.is_authorized_dag
@@ -73,7 +75,7 @@ def not_secret(monkeypatch):
 def store(pipeline: str, run_id: str = RUN_ID, **changes) -> RunReport:
     """Write a report with one failing rule."""
     now = datetime.now(UTC)
-    counts = Counts(read=10, parsed=10, entered=10, written=9, quarantined=1)
+    counts = Counts(read=10, entered=10, made=10, written=9, quarantined=1)
     rule = RuleResult(
         name=changes.pop("rule", "seconds_not_negative"),
         type="expect_column_values_to_be_between",
@@ -150,7 +152,7 @@ def test_a_viewer_sees_every_pipeline_with_balance_line_failing_rule_and_link(
     store("visits")
     page = site.get("/sluice/", headers=viewer)
     assert page.status_code == 200
-    assert "10 read = 9 written + 1 quarantined + 0 duplicate + 0 late" in page.text
+    assert "10 read = 9 written + 1 quarantined + 0 duplicate + 0 late + 0 filtered" in page.text
     assert "seconds_not_negative failed" in page.text
     assert "report?dag_id=visits&amp;run_id=manual__2026-01-01T00%3A00%3A00%2B00%3A00" in page.text
     assert "No run yet. Unpause the DAG <code>secret</code>" in page.text

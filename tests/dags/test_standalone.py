@@ -46,8 +46,14 @@ def test_two_roots_share_no_secret(tmp_path):
 
 
 def test_the_end_reaches_a_process_that_left_the_group_and_one_that_ignores_signals():
-    grandchild = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
-    child = f"import os, subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {grandchild!r}], process_group=0); print(p.pid, flush=True); p.wait()"
+    grandchild = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', "
+        "flush=True); time.sleep(600)"
+    )
+    child = (
+        f"import os, subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {grandchild!r}], "
+        "process_group=0); print(p.pid, flush=True); p.wait()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", child], stdout=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -1,20 +1,28 @@
-"""How a run is submitted, and what its exit code makes of the task. `spark-submit` is a script of the test that notes what it was given."""
+"""How a run is submitted, and what its exit code makes of the task.
+
+`spark-submit` is a script of the test that notes what it was given.
+"""
 
 import json
 import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from airflow.providers.apache.spark.hooks import spark_submit
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from sluice.errors import ExitCode
+from sluice.launch import settings
 from sluice.orchestration.dag import load_dags
 from sluice.orchestration.submit import choose_window
+from sluice.orchestration.submit_hook import PrivateSubmitHook
 from sluice.report.model import RunReport
 from sluice.report.store import write_report
-from sluice.spark import settings
 from sluice.spec import Window
 from sluice.storage import PROJECT, Paths
 
@@ -22,7 +30,20 @@ from tests.airflow_service import FIRST_DAY, land_visits, write_pipeline
 
 SCRIPT = """#!{python}
 import json, os, sys
-json.dump({{"arguments": sys.argv[1:], "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON")}}, open({noted!r}, "w"))
+file = sys.argv[sys.argv.index("--properties-file") + 1]
+json.dump(
+    {{
+        "arguments": sys.argv[1:],
+        "environment": dict(os.environ),
+        "file": file,
+        "mode": os.stat(file).st_mode & 0o777,
+        "settings": dict(
+            line.encode().decode("unicode_escape").rstrip("\\n").split("=", 1)
+            for line in open(file)
+        ),
+    }},
+    open({noted!r}, "w"),
+)
 print("the driver says hello")
 sys.exit({code})
 """
@@ -37,7 +58,8 @@ class TaskInstance:
 
 @pytest.fixture
 def submit(pipelines, monkeypatch):
-    """submit(code, dag_id, **context) runs the task `run` with a spark-submit that exits with `code`, and returns what it was given."""
+    """submit(code, dag_id, **context) runs the task `run` with a spark-submit that exits with
+    `code`, and returns what it was given."""
     write_pipeline(pipelines, "visits")
     monkeypatch.setattr(settings, "jar_paths", lambda *sets: [])
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')
@@ -147,7 +169,7 @@ def test_the_job_runs_where_the_connection_says_and_with_our_python(submit, pipe
     given = submit()
     arguments = given["arguments"]
     assert arguments[arguments.index("--master") + 1] == "local[3]"
-    assert given["PYSPARK_PYTHON"] == sys.executable
+    assert given["environment"]["PYSPARK_PYTHON"] == sys.executable
     assert str(PROJECT / "jobs" / "run_pipeline.py") in arguments
     asked = request_of(given)
     assert [pid for pid, _ in asked.pop("parents")] == [
@@ -164,11 +186,59 @@ def test_the_job_runs_where_the_connection_says_and_with_our_python(submit, pipe
 
 
 def test_the_settings_fit_the_backlog_the_probe_saw(submit, monkeypatch):
-    small = [a for a in submit()["arguments"] if a.startswith("spark.driver.extraJavaOptions=")]
+    small = submit()["settings"]["spark.driver.extraJavaOptions"]
     monkeypatch.setattr(TaskInstance, "xcom_pull", lambda self, task_ids, key: {"bytes": 10**12})
-    large = [a for a in submit()["arguments"] if a.startswith("spark.driver.extraJavaOptions=")]
-    assert "TieredStopAtLevel=1" in small[0]
-    assert "TieredStopAtLevel=1" not in large[0]
+    large = submit()["settings"]["spark.driver.extraJavaOptions"]
+    assert "TieredStopAtLevel=1" in small
+    assert "TieredStopAtLevel=1" not in large
+
+
+SECRET = {"spark.hadoop.fs.azure.account.key": "s3cret = 50% ünder\\n"}
+
+
+def test_no_setting_is_on_the_command_line_for_everyone_to_read(submit, pipelines, monkeypatch):
+    written = {name: f"${{SETTING_{number}}}" for number, name in enumerate(SECRET)}
+    for number, value in enumerate(SECRET.values()):
+        monkeypatch.setenv(f"SETTING_{number}", value)  # one that is written is refused
+    with (pipelines / "pipelines" / "visits.yaml").open("a") as file:
+        file.write(f"spark: {json.dumps(written)}\n")
+    given = submit()
+    assert given["settings"].items() >= SECRET.items()
+    assert given["mode"] == 0o600
+    assert "--conf" not in given["arguments"] and "s3cret" not in " ".join(given["arguments"])
+    assert "--load-spark-defaults" in given["arguments"]
+
+
+@pytest.mark.parametrize("code", [ExitCode.DONE, ExitCode.TERMINAL])
+def test_the_file_of_the_settings_is_gone_when_the_task_ends(submit, code):
+    with suppress(AirflowException):
+        submit(code)
+    assert not Path(submit.given["file"]).exists()
+
+
+@pytest.mark.parametrize(
+    ("master", "prefix"),
+    [
+        ("yarn", "spark.yarn.appMasterEnv."),
+        ("k8s://https://host", "spark.kubernetes.driverEnv."),
+    ],
+)
+def test_a_connection_reaches_a_driver_elsewhere_by_the_file_alone(monkeypatch, master, prefix):
+    monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)
+    connection = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+    hook = PrivateSubmitHook.of(SparkSubmitHook(conn_id="spark_default"))
+    assert hook.hand_environment({"TOKEN": "s3cret"}) == {f"{prefix}TOKEN": "s3cret"}
+    assert "s3cret" not in " ".join(hook._build_spark_submit_command("job.py"))
+
+
+def test_a_standalone_cluster_says_that_it_takes_no_connection_along(monkeypatch):
+    connection = {"conn_type": "spark", "host": "spark://h", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+    hook = PrivateSubmitHook.of(SparkSubmitHook(conn_id="spark_default"))
+    assert hook.hand_environment({"TOKEN": "s3cret"}) == {}
+    with pytest.raises(AirflowException, match="not supported in standalone-cluster mode"):
+        hook._build_spark_submit_command("job.py")
 
 
 def test_a_backfill_asks_for_its_interval_and_measures_it(submit, pipelines):

@@ -14,7 +14,7 @@ from sluice.storage import Paths, aws_client
 
 from tests.airflow_service import land_visits, write_pipeline
 
-GOOD = Counts(read=10, parsed=10, entered=10, written=9, quarantined=1)
+GOOD = Counts(read=10, entered=10, made=10, written=9, quarantined=1)
 
 
 class TaskInstance:
@@ -143,7 +143,8 @@ def test_a_listing_that_found_nothing_is_noted_so_that_the_next_probe_asks_the_q
 def test_the_gate_publishes_the_counts(pipelines):
     store()
     pushed, extras = judge()
-    assert pushed["quality"]["line"] == "10 read = 9 written + 1 quarantined + 0 duplicate + 0 late"
+    line = "10 read = 9 written + 1 quarantined + 0 duplicate + 0 late + 0 filtered"
+    assert pushed["quality"]["line"] == line
     assert extras["sluice.visits.visits"]["counts"]["written"] == 9
     assert extras["sluice.visits.visits"]["run_id"] == "r1"
 

@@ -1,4 +1,7 @@
-"""Pipelines run by a real scheduler with real Spark: what a person gets who triggers, waits, looks and backfills."""
+"""Pipelines run by a real scheduler with real Spark.
+
+What a person gets who triggers, waits, looks and backfills.
+"""
 
 import hashlib
 import json
@@ -13,7 +16,7 @@ from tests.airflow_service import AirflowService, land_visits
 
 
 def read_rows(table: str) -> Counter:
-    """The rows of a Delta table as a multiset of (id, at, page, seconds), read from its log without Spark."""
+    """The rows of a Delta table, (id, at, page, seconds), read from its log without Spark."""
     live: dict[str, None] = {}
     for commit in sorted(Path(table, "_delta_log").glob("*.json")):
         for action in map(json.loads, commit.read_text().splitlines()):
@@ -52,7 +55,8 @@ def test_new_files_are_run_judged_and_announced(visits):
         "gate": "success",
     }
     report = read_report(visits.paths("visits").reports(), "first")
-    assert report.counts.line == "20 read = 18 written + 2 quarantined + 0 duplicate + 0 late"
+    line = "20 read = 18 written + 2 quarantined + 0 duplicate + 0 late + 0 filtered"
+    assert report.counts.line == line
     assert sum(read_rows(visits.paths("visits").table("visits")).values()) == 18
     event = visits.client.call("GET", "/assets/events?source_dag_id=visits")["asset_events"][0]
     assert event["name"] == "sluice.visits.visits"
@@ -128,7 +132,10 @@ def test_a_repeated_backfill_closes_a_gap_and_leaves_the_schedule_alone(airflow_
 def run_backfill(
     service: AirflowService, dag_id: str, start: str, end: str, behavior: str, runs: int
 ) -> None:
-    """Backfill a range with Airflow's own command and wait until every run succeeded and Airflow holds the backfill for finished."""
+    """Backfill a range with Airflow's own command.
+
+    Waits until every run succeeded and Airflow holds the backfill for finished.
+    """
     service.airflow(
         "backfill",
         "create",

@@ -1,4 +1,6 @@
-"""Airflow's supervisor of a task is killed at random moments of a run: the driver stops by itself, and later runs lose and double nothing.
+"""Airflow's supervisor of a task is killed at random moments of a run.
+
+The driver stops by itself, and later runs lose and double nothing.
 
 `SLUICE_SUPERVISOR_KILLS` says how many are killed.
 """
@@ -75,14 +77,15 @@ def test_runs_whose_supervisor_is_killed_stop_by_themselves_and_nothing_is_lost_
     reports = list_reports(airflow_service.paths("orphaned").reports())
     counts = sum((report.counts for report in reports), Counts())
     print(
-        f"\n{KILLS} supervisors killed, seed {SEED}, after {[round(moment, 1) for moment in moments]} s: {counts.line}"
+        f"\n{KILLS} supervisors killed, seed {SEED}, "
+        f"after {[round(moment, 1) for moment in moments]} s: {counts.line}"
     )
     assert all(report.counts.balanced for report in reports)
     rows = (KILLS + 1) * VISITS
     assert counts == Counts(
         read=rows + KILLS * VISITS,
-        parsed=rows + KILLS * VISITS,
         entered=rows + KILLS * VISITS,
+        made=rows + KILLS * VISITS,
         written=rows,
         duplicate=KILLS * VISITS,
     )

@@ -1,6 +1,7 @@
-"""Write the golden files of the run report anew: `python tests/golden/regenerate.py`, then read the diff before committing it.
+"""Write the golden files of the run report anew: `python tests/golden/regenerate.py`.
 
-run_report.json is an example kept by hand; its text form and the model's JSON schema follow from the code.
+Read the diff before committing it. run_report.json is an example kept by hand; its text form and
+the model's JSON schema follow from the code.
 """
 
 import json

@@ -36,9 +36,13 @@ def spark(tmp_path_factory):
 
 
 def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
-    """A session, which is stopped when the iterator ends; with more folders or jars on its class path."""
+    """A session, which is stopped when the iterator ends.
+
+    Args: class_path: more folders or jars for its class path.
+    """
     from pyspark.sql import SparkSession
-    from sluice.setup.jars import fetch_jars, jar_paths
+    from sluice.setup.fetch import fetch_jars
+    from sluice.setup.jars import jar_paths
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("sluice-tests")
@@ -47,13 +51,15 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
             map(str, [*jar_paths("core"), *fetch_jars("avro", "kafka", "jdbc"), *class_path])
         ),
         "spark.driver.memory": "3g",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",  # C1 alone pays for a run of a minute; this JVM lives for many
+        # C1 alone pays for a run of a minute; this JVM lives for many
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
-        # A test's batch holds a handful of rows: compiling code for it and planning it twice took a quarter of its time. Tests of parity and of size do both.
+        # A test's batch holds a handful of rows: compiling code for it and planning it twice took
+        # a quarter of its time. Tests of parity and of size do both.
         **INTERPRETED,
         "spark.sql.warehouse.dir": str(warehouse),
         "spark.ui.enabled": "false",

@@ -1,4 +1,7 @@
-"""Small pipelines in a temporary folder: write the YAML, land files, run, read the tables as multisets."""
+"""Small pipelines in a temporary folder.
+
+Write the YAML, land files, run, read the tables as multisets.
+"""
 
 import os
 import time
@@ -18,7 +21,10 @@ from sluice.storage import Paths
 
 @dataclass
 class Project:
-    """One pipeline `p` with one step `s`, its landing folder and its root. `source`, `step`, `pipeline`: entries of the YAML."""
+    """One pipeline `p` with one step `s`, its landing folder and its root.
+
+    `source`, `step`, `pipeline`: entries of the YAML.
+    """
 
     spark: SparkSession
     folder: Path
@@ -40,7 +46,7 @@ class Project:
         return Paths.under(self.folder / "root", "p")
 
     def land(self, name: str, content: bytes | str) -> Path:
-        """Write one file; each is a second younger than the one before, so that Spark takes them in this order."""
+        """Write one file, a second younger than the one before: Spark takes them in this order."""
         path = self.landing / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -102,7 +108,10 @@ def _of_file(frame: object, source: str | None, *columns: str) -> list[Row]:
 
 
 def details(project: Project, source: str | None = None) -> dict[str, str]:
-    """Quarantined records -> why, all of them for the reason `malformed`; of one file when `source` names it."""
+    """Quarantined records -> why, all of them for the reason `malformed`.
+
+    Args: source: the file whose records are wanted; all where it is None.
+    """
     rows = project.quarantine(source)
     assert all(row.reasons == ["malformed"] for row in rows)
     return {row.row: row.detail for row in rows}

@@ -5,8 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 from sluice.sinks.delivery import Delivery
-from sluice.sinks.jdbc.sink import deliver, prepare
 from sluice.spec import JdbcSink
+
+from tests.spark.delivering import deliver, prepare
 
 
 class Target:
@@ -22,12 +23,7 @@ class Target:
         self.sink = JdbcSink(**{"kind": "jdbc", "table": table, **given, **sink})
 
     def prepare(self, rows) -> None:
-        prepare(
-            self.spark,
-            self.sink,
-            rows.schema,
-            [name for name in rows.columns if not name.startswith("_")],
-        )
+        prepare(self.sink, rows.schema)
 
     def deliver(self, rows, batch: int = 0, key: str = "sluice/shop/orders/g1") -> int:
         return deliver(
@@ -70,7 +66,8 @@ class Target:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             found = self.ask(
-                "SELECT pid FROM pg_stat_activity WHERE application_name = 'sluice' AND wait_event_type = 'Lock'"
+                "SELECT pid FROM pg_stat_activity "
+                "WHERE application_name = 'sluice' AND wait_event_type = 'Lock'"
             )
             if found:
                 return found[0][0]

@@ -1,6 +1,8 @@
-"""Runs pipelines on S3 one after the other in one session, in a process of its own: the S3 client is a jar of 686 MB that other tests' session has no place for.
+"""Runs pipelines on S3 one after the other in one session, in a process of its own.
 
-`python -m tests.spark.s3_runs FILE`: settings are those of this pipeline; a RunRequest a line in, its RunReport a line out.
+The S3 client is a jar of 686 MB that other tests' session has no place for.
+`python -m tests.spark.s3_runs FILE`: settings are those of this pipeline; a RunRequest a line in,
+its RunReport a line out.
 """
 
 import subprocess
@@ -56,9 +58,9 @@ def start_runs(spec: Path, log: Path) -> Iterator[S3Runs]:
 
 
 def _serve(spec: str) -> None:
+    from sluice.launch import spark_settings
     from sluice.runner import run_pipeline
     from sluice.spark.session import open_session
-    from sluice.spark.settings import spark_settings
 
     settings = spark_settings(load_pipeline(spec), 0, root="/tmp")  # noqa: S108 (a name that is no bucket's; nothing is written there)
     with open_session(settings | INTERPRETED) as spark:

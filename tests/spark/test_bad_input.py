@@ -1,4 +1,6 @@
-"""What bad input gets that no file holds: one clear sentence, before Spark starts where that is possible; then the next run works.
+"""What bad input gets that no file holds: one clear sentence, and the next run works.
+
+It comes before Spark starts where that is possible.
 
 Bad rows and bad files are in tests/bad_input.
 """
@@ -8,7 +10,7 @@ from collections import Counter
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.streaming import execute
+from sluice.streaming import step
 
 from tests.spark.factories import Project, assert_next_run_works
 
@@ -39,11 +41,15 @@ def test_a_row_of_50_mb_is_a_row_like_all_others(spark, tmp_path):
     assert_next_run_works(project, "next.json", '{"id":3,"name":"a"}\n', (3, "a"), "id", "name")
 
 
-# --- files that come and go -----------------------------------------------------------------------------------------------------------------------
+# --- files that come and go ---
 
 
 def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_path, monkeypatch):
-    """Deleted before the batch lists it, deleted during reading, renamed by its writer, and landed after the headers were read."""
+    """Files that are gone or new in the middle of a batch.
+
+    Deleted before the batch lists them, deleted during reading, renamed by their writer, and landed
+    after the headers were read.
+    """
     project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP})
     before, during = (
         project.land("before.csv", "id,name,price\n1,a,1\n"),
@@ -51,27 +57,27 @@ def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_p
     )
     writing = project.land("final.csv.tmp", "id,name,price\n3,a,1\n")
     project.land("stays.csv", "id,name,price\n4,a,1\n")
-    real = execute.process_batch
+    real = step.take_batch
 
-    def fail(run, frame, batch):
+    def fail(course, plan, frame, batch):
         raise RuntimeError("killed before the first write")
 
-    monkeypatch.setattr(execute, "process_batch", fail)
+    monkeypatch.setattr(step, "take_batch", fail)
     report = project.run()
     assert (report.status, report.exit_code) == ("failed", ExitCode.TRANSIENT)
     before.unlink()
     writing.rename(writing.with_suffix(""))
 
-    def delete_then_go_on(run, frame, batch):
+    def delete_then_go_on(course, plan, frame, batch):
         during.unlink(missing_ok=True)
         if batch == 0 and not (project.landing / "late.csv").exists():
             project.land("late.csv", "price,name,id\n1.5,late,5\n")
-        real(run, frame, batch)
+        real(course, plan, frame, batch)
 
-    monkeypatch.setattr(execute, "process_batch", delete_then_go_on)
+    monkeypatch.setattr(step, "take_batch", delete_then_go_on)
     report = project.run()
     assert (report.status, report.error) == ("done", None)
-    monkeypatch.setattr(execute, "process_batch", real)
+    monkeypatch.setattr(step, "take_batch", real)
     project.run()
     assert project.rows("id", "name", "price") == Counter(
         [(3, "a", 1.0), (4, "a", 1.0), (5, "late", 1.5)]
@@ -89,7 +95,7 @@ def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(
 ):
     project = Project(spark, tmp_path, {"format": "csv", "schema": SHOP})
     project.land("first.csv", "id,name,price\n1,a,1\n")
-    real, calls = execute.drain, []
+    real, calls = step.drain, []
 
     def land_then_drain(*args, **kwargs):
         calls.append(1)
@@ -97,14 +103,14 @@ def test_a_file_that_lands_between_plan_and_listing_is_read_by_its_own_header(
             project.land("second.csv", "price,name,id\n2.5,b,2\n")
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(execute, "drain", land_then_drain)
+    monkeypatch.setattr(step, "drain", land_then_drain)
     report = project.run()
     assert report.counts.written == 2
     assert project.rows("id", "name", "price") == Counter([(1, "a", 1.0), (2, "b", 2.5)])
     assert len(calls) == 2
 
 
-# --- what is refused before Spark starts ----------------------------------------------------------------------------------------------------------
+# --- what is refused before Spark starts ---
 
 
 def refuse_spark(*_args, **_kwargs):
@@ -199,7 +205,7 @@ def test_a_landing_folder_that_cannot_be_read_is_an_error_before_spark_starts(
     assert_sentence(report.error, "landing: the landing folder cannot be read. Give the user")
 
 
-# --- what only Spark can know --------------------------------------------------------------------------------------------------------------------
+# --- what only Spark can know ---
 
 
 @pytest.mark.parametrize(
@@ -237,7 +243,7 @@ def test_a_landing_folder_that_cannot_be_read_is_an_error_before_spark_starts(
         ),
         (
             "t.py:clean",
-            "def clean(rows):\n    return rows.select('id')\n",
+            "def clean(rows):\n    return rows.select('id').mapInPandas(lambda f: f, 'id long')\n",
             {},
             "drops the column _row",
         ),

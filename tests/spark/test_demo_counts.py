@@ -34,7 +34,10 @@ def judge(line: str) -> str:
 
 @pytest.fixture(scope="module")
 def demo(spark, tmp_path_factory):
-    """Three days landed and run one by one, and a run with nothing new: (reports, the truth of each day, paths)."""
+    """Three days landed and run one by one, then a run with nothing new.
+
+    Returns (reports, the truth of each day, paths).
+    """
     folder = tmp_path_factory.mktemp("demo")
     reports, truths, seen = [], [], set()
     with pytest.MonkeyPatch.context() as patch:

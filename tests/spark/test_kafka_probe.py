@@ -1,4 +1,7 @@
-"""The probe of Kafka topics says what Spark would read: real brokers, and checkpoints that Spark wrote."""
+"""The probe of Kafka topics says what Spark would read.
+
+Real brokers, and checkpoints that Spark wrote.
+"""
 
 import socket
 import time
@@ -8,7 +11,8 @@ from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import IsolationLevel
-from sluice.backlog.kafka import TopicBacklog, committed_offsets, measure_topics, planned_offsets
+from sluice.backlog.kafka import TopicBacklog, measure_topics
+from sluice.backlog.kafka_offsets import committed_offsets, planned_offsets
 from sluice.checkpoint import Checkpoint
 from sluice.errors import SourceError, TransientError
 from sluice.spec import KafkaSource, spark_options
@@ -205,7 +209,7 @@ def test_a_topic_that_was_deleted_or_made_anew_starts_a_run_and_one_that_never_w
 
 
 def wait_for_marks(broker, topic: str) -> None:
-    """The broker writes the mark that ends a transaction a moment after it has said that the transaction is over."""
+    """The mark that ends a transaction is written a moment after the broker has said it is over."""
     deadline = time.monotonic() + 30
     while broker.end_offsets(topic, IsolationLevel.READ_COMMITTED) != broker.end_offsets(topic):
         assert time.monotonic() < deadline

@@ -10,7 +10,7 @@ from sluice import runner
 from sluice.checkpoint import Checkpoint
 from sluice.errors import ExitCode
 from sluice.report import Counts
-from sluice.streaming import batch as batch_module
+from sluice.streaming import parts as parts_module
 
 from tests.spark.shop import RULES, Shop, order
 
@@ -115,7 +115,7 @@ def test_a_crash_between_quarantine_and_target_is_finished_by_the_next_run(
         raise OSError("the machine went away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(batch_module, "_write_target", die)
+        patch.setattr(parts_module, "_write_target", die)
         report = shop.run()
     assert report.status == "failed" and report.exit_code is ExitCode.TRANSIENT
     assert sum(shop.reasons(spark).values()) == 2 and shop.ids(spark) == []
@@ -167,7 +167,8 @@ def test_law_4_a_backfill_never_touches_scheduled_state(spark, tmp_path):
     shop.run()
     whole = shop.rows(spark)
     spark.sql(
-        f"DELETE FROM delta.`{shop.root}/tables/orders/paid` WHERE at >= '2026-01-02' AND at < '2026-01-05'"
+        f"DELETE FROM delta.`{shop.root}/tables/orders/paid` "
+        "WHERE at >= '2026-01-02' AND at < '2026-01-05'"
     )
     checkpoint = shop.root / "checkpoints" / "orders" / "paid"
     before = {
@@ -209,7 +210,7 @@ def test_a_backfill_whose_report_could_not_be_stored_is_reported_when_its_task_i
     )
     assert shop.ids(spark) == ["o1"] and list((shop.root / "backfills").rglob("offsets"))
     report = shop.run("first", window=window)
-    assert report.counts == Counts(read=1, parsed=1, entered=1, written=1)
+    assert report.counts == Counts(read=1, entered=1, made=1, written=1)
     assert shop.ids(spark) == ["o1"] and not list((shop.root / "backfills").rglob("offsets"))
 
 

@@ -1,4 +1,7 @@
-"""New objects as SQS names them: the same tables and counts as by listing, and a message goes only when its files are committed."""
+"""New objects as SQS names them: the same tables and counts as by listing.
+
+A message goes only when its files are committed.
+"""
 
 import json
 from collections import Counter
@@ -13,7 +16,7 @@ from sluice.backlog.notices import waiting_count
 from sluice.errors import ExitCode
 from sluice.report import Counts, RunReport
 from sluice.runner import run_pipeline
-from sluice.setup.jars import fetch_jars
+from sluice.setup.fetch import fetch_jars
 from sluice.spec import RunRequest, load_pipeline
 from sluice.storage import Paths, aws_client, open_path, replace_file, split_uri
 
@@ -33,7 +36,10 @@ steps:
       {notifications}
     event_time: {{column: at}}
     dedup: {{keys: [id], within: 2 days}}
-    rules: [{{type: expect_column_values_to_be_between, kwargs: {{column: amount, min_value: 0}}, on_fail: {on_fail}}}]
+    rules:
+      - type: expect_column_values_to_be_between
+        kwargs: {{column: amount, min_value: 0}}
+        on_fail: {on_fail}
 """
 
 
@@ -181,7 +187,10 @@ def shop(s3, runs, tmp_path):
 
 
 def test_the_same_rows_and_counts_as_by_listing_whatever_the_queue_does(s3, runs, tmp_path):
-    """A thousand other objects in the folder, keys of every kind, messages doubled, late, out of order and about known files. The notified pipeline's root is on S3."""
+    """The notified pipeline, whose root is on S3, in a folder with a thousand other objects.
+
+    Keys of every kind; messages doubled, late, out of order and about known files.
+    """
     bucket = s3.create_bucket(f"shop-{uuid4().hex[:12]}")
     for number in range(1_010):
         s3.put(f"{bucket}/in/other/{number}.txt", "")

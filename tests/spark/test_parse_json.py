@@ -1,4 +1,7 @@
-"""A JSON record is parsed a second time only where the first parse leaves a doubt: what it says must not depend on that."""
+"""A JSON record is parsed a second time only where the first parse leaves a doubt.
+
+What it says must not depend on that.
+"""
 
 import pytest
 from pyspark.sql import functions as F
@@ -75,7 +78,10 @@ LINES = [
 
 
 def parse(spark, schema: dict[str, str], lines: list[str]) -> list:
-    """Each line's number, whether it was in doubt, and all that is said of it, as text: Python has no dates beyond the year 9999."""
+    """Each line's number, whether it was in doubt, and all that is said of it.
+
+    As text: Python has no dates beyond the year 9999.
+    """
     source = FileSource.model_validate({"path": "in", "format": "json", "schema": schema})
     frame = spark.createDataFrame(list(enumerate(lines)), "number int, _raw string")
     parsed = parse_json.parse_json(frame, source)

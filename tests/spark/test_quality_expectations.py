@@ -138,7 +138,8 @@ def test_what_is_listed_as_not_on_spark_is_not(frame):
 
 def test_compiling_row_rules_does_not_import_great_expectations():
     code = (
-        "import sys, sluice.quality; assert 'great_expectations' not in sys.modules; t = sluice.quality.import_in_background(); t.join(); "
+        "import sys, sluice.quality; assert 'great_expectations' not in sys.modules; "
+        "t = sluice.quality.import_in_background(); t.join(); "
         "assert 'great_expectations' in sys.modules"
     )
     subprocess.run(

@@ -1,4 +1,7 @@
-"""`sluice validate --spark` finds, without data, what only Spark can find; `sluice new` writes what passes it."""
+"""`sluice validate --spark` finds, without data, what only Spark can find.
+
+`sluice new` writes what passes it.
+"""
 
 import os
 import subprocess
@@ -14,7 +17,10 @@ YAML = """
 name: visits
 steps:
   - name: pages
-    source: {path: /nowhere/landing, format: json, schema: {id: bigint, at: timestamp, page: string}}
+    source:
+      path: /nowhere/landing
+      format: json
+      schema: {id: bigint, at: timestamp, page: string}
     transform: visits.sql
     event_time: {column: at}
     dedup: {keys: [id], within: 2 days}

@@ -1,4 +1,4 @@
-"""The retail pipeline over daily files, in one run and as they arrive, against a few lines of plain Python."""
+"""The retail pipeline over daily files, in one run and as they arrive, against plain Python."""
 
 import shutil
 from collections import Counter
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sluice.report import Counts
 from sluice.runner import run_pipeline
-from sluice.spec import RunRequest
+from sluice.spec import SYSTEM_COLUMNS, RunRequest
 from sluice.storage import PIPELINES
 
 from tests.retail_files import Expected, count_by_hand, find_real_files, generate_files
@@ -53,7 +53,7 @@ def read_items(spark, root: Path) -> Counter:
     rows = (
         spark.read.format("delta")
         .load(f"{root}/tables/retail/line_items")
-        .drop("_run_id", "_batch_id", "_source", "_ingested_at", "_rescued")
+        .drop(*SYSTEM_COLUMNS, "_rescued")
     )
     return Counter(
         (

@@ -1,4 +1,7 @@
-"""Every compiled rule gives the verdict, the counts and the treatment of NULL that Great Expectations gives on the same frame."""
+"""Every compiled rule gives what Great Expectations gives on the same frame.
+
+The verdict, the counts and the treatment of NULL.
+"""
 
 import math
 import random
@@ -18,7 +21,8 @@ from sluice.spec import RuleSpec
 pytestmark = pytest.mark.usefixtures("compiled")
 
 SCHEMA = (
-    "i int, l bigint, d double, d2 double, p decimal(12,2), s string, s2 string, t string, dd date, dd2 date, ts timestamp, n timestamp_ntz, "
+    "i int, l bigint, d double, d2 double, p decimal(12,2), s string, s2 string, t string, "
+    "dd date, dd2 date, ts timestamp, n timestamp_ntz, "
     "b boolean, es string, ed double, `Order ID` string"
 )
 TEXTS = [
@@ -83,7 +87,10 @@ DATES = [
 
 
 def make_rows(seed: int, count: int, nulls: float = 0.15) -> list[tuple]:
-    """Rows of SCHEMA with NULLs, NaN, infinities, empty and non-ASCII texts, dates that do not exist; `es` and `ed` are all NULL."""
+    """Rows of SCHEMA with NULLs, NaN, infinities, and texts that are empty or not ASCII.
+
+    Dates that do not exist are there as well; `es` and `ed` are all NULL.
+    """
     rng = random.Random(seed)
     choices = [
         lambda: rng.choice([-5, -1, 0, 1, 2, 3, 7, 10, 2**31 - 1, -(2**31)]),
@@ -124,7 +131,7 @@ def rule(short: str, /, **kwargs) -> RuleSpec:
 
 
 def bound_rules(rng: random.Random) -> list[RuleSpec]:
-    """Ranges of every kind of column, open on either side, strict or not, some without any value inside."""
+    """Ranges of every kind of column, open on either side or strict; some hold no value at all."""
     pools = {
         "i": [-5, 0, 2.5, "3", 10, True],
         "l": [0, 2**53 + 1, 9.3e18, -1],
@@ -353,7 +360,10 @@ class Found:
 
 
 def ask_sluice(frame: DataFrame, rules: list[RuleSpec]) -> list[Found]:
-    """Our verdicts, from one pass; rules that differ in `mostly` alone are counted once, for nothing else depends on it."""
+    """Our verdicts, from one pass.
+
+    Rules that differ in `mostly` alone are counted once, for nothing else depends on it.
+    """
     plain = [
         spec.model_copy(
             update={"kwargs": {k: v for k, v in spec.kwargs.items() if k != "mostly"}, "name": ""}

@@ -1,6 +1,7 @@
-"""Landing, tables, checkpoints, reports and leases on S3: the same promises as on a local disk, and what an outage costs.
+"""Landing, tables, checkpoints, reports and leases on S3: the same promises as on a local disk.
 
-Each run is a process of its own, as a user starts it: the S3 client is a jar of 686 MB, which has no place in the session other tests share.
+And what an outage costs. Each run is a process of its own, as a user starts it: the S3 client is a
+jar of 686 MB, which has no place in the session other tests share.
 """
 
 import io
@@ -18,22 +19,26 @@ from pyspark.errors import PySparkException
 from sluice.checkpoint import hold_lease
 from sluice.errors import ExitCode, SourceError, TransientError
 from sluice.report import list_reports
-from sluice.setup.jars import fetch_jars
+from sluice.setup.fetch import fetch_jars
+from sluice.spark.failure import UnreadableFile, explain
 from sluice.storage import Paths
-from sluice.streaming.drain import UnreadableFile, explain
 
 from tests.s3_server import S3Server
 
 YAML = """
 name: shop
 master: local[2]
-spark: {{spark.hadoop.fs.s3a.retry.throttle.limit: 2}}   # the product's own limit makes an outage cost a minute more, and nothing else
+# the product's own limit makes an outage cost a minute more, and nothing else
+spark: {{spark.hadoop.fs.s3a.retry.throttle.limit: 2}}
 steps:
   - name: orders
     source: {{path: {landing}, format: csv, schema: {{id: string, at: timestamp, amount: double}}}}
     event_time: {{column: at}}
     dedup: {{keys: [id], within: 2 days}}
-    rules: [{{type: expect_column_values_to_be_between, kwargs: {{column: amount, min_value: 0}}, on_fail: quarantine}}]
+    rules:
+      - type: expect_column_values_to_be_between
+        kwargs: {{column: amount, min_value: 0}}
+        on_fail: quarantine
 """
 
 
@@ -154,7 +159,10 @@ def test_a_pipeline_of_which_everything_lies_on_s3(shop):
 
 
 def test_a_store_that_refuses_everything_in_the_middle_of_a_run_loses_and_doubles_nothing(shop):
-    """Everything is refused from the moment on in which Spark notes that the batch is done: its rows are in the tables, and nothing says so but their commits."""
+    """Everything is refused from the moment on in which Spark notes that the batch is done.
+
+    Its rows are in the tables, and nothing says so but their commits.
+    """
     shop.land("a.csv", range(100))
     with shop.s3.outage(
         lambda method, path: method == "PUT" and "/spark/commits/0" in path
@@ -176,19 +184,25 @@ def test_a_store_that_refuses_everything_in_the_middle_of_a_run_loses_and_double
     )
 
 
-FAILED_READ = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file s3a://lake/landing/a.csv.  SQLSTATE: KD001\n"
+FAILED_READ = (
+    "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+    "s3a://lake/landing/a.csv.  SQLSTATE: KD001\n"
+)
 
 
 @pytest.mark.parametrize(
     ("cause", "verdict"),
     [
         (
-            "java.io.IOException: Server error accessing s3a://lake/landing/a.csv\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Please reduce your "
-            "request rate. (Service: S3, Status Code: 503, Request ID: null) (SDK Attempt Count: 4)",
+            "java.io.IOException: Server error accessing s3a://lake/landing/a.csv\n"
+            "Caused by: software.amazon.awssdk.services.s3.model.S3Exception: "
+            "Please reduce your request rate. "
+            "(Service: S3, Status Code: 503, Request ID: null) (SDK Attempt Count: 4)",
             TransientError,
         ),
         (
-            "org.apache.hadoop.fs.s3a.AWSClientIOException: read on s3a://lake/landing/a.csv: software.amazon.awssdk.core.exception.SdkClientException: Data read has a "
+            "org.apache.hadoop.fs.s3a.AWSClientIOException: read on s3a://lake/landing/a.csv: "
+            "software.amazon.awssdk.core.exception.SdkClientException: Data read has a "
             "different length than the expected",
             TransientError,
         ),

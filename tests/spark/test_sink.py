@@ -1,4 +1,4 @@
-"""The target: its layout, its properties, columns that come later, and what a report never shows."""
+"""The target: its layout, its properties, columns that come later, and what no report shows."""
 
 import yaml
 from sluice.errors import ExitCode

@@ -21,6 +21,8 @@ from sluice.sinks.files import store as file_store
 from sluice.sinks.files.store import FileStore
 from sluice.spec import FilesSink
 
+from tests.spark.delivering import deliver, prepare
+
 SCHEMA = (
     "id long, city string, ratio double, price decimal(10,2), ok boolean, day date, at timestamp"
 )
@@ -59,7 +61,10 @@ SYSTEM = ", 'run' _run_id, 7L _batch_id, 'file:/landed' _source, current_timesta
 
 @pytest.fixture(scope="module")
 def batch(spark):
-    """A batch as the sinks get it, the user's columns and the system's, and its rows as a multiset."""
+    """A batch as the sinks get it, and its rows as a multiset.
+
+    It has the user's columns and the system's.
+    """
     frame = spark.createDataFrame(ROWS, SCHEMA)
     return frame.selectExpr("*", *SYSTEM.strip(", ").split(", ")), Counter(
         map(tuple, frame.collect())
@@ -106,9 +111,9 @@ def test_rows_come_back_as_they_went_and_a_batch_that_comes_again_changes_nothin
         batch,
     )
     delivery = to(tmp_path, columns="id city ratio price ok day at")
-    assert files.deliver(rows, sink, delivery) == len(ROWS)
+    assert deliver(rows, sink, delivery) == len(ROWS)
     once = snapshot(tmp_path)
-    assert files.deliver(rows, sink, delivery) == len(ROWS)
+    assert deliver(rows, sink, delivery) == len(ROWS)
     assert snapshot(tmp_path) == once
     read = (
         spark.read.format(kind)
@@ -123,10 +128,7 @@ def test_rows_come_back_as_they_went_and_a_batch_that_comes_again_changes_nothin
 def test_small_batches_make_one_file_each_and_one_note_in_all(spark, tmp_path):
     sink = FilesSink(kind="files", path=str(tmp_path / "lake" / "out"))
     for batch in range(3):
-        assert (
-            files.deliver(numbers(spark, batch * 10, batch * 10 + 10), sink, to(tmp_path, batch))
-            == 10
-        )
+        assert deliver(numbers(spark, batch * 10, batch * 10 + 10), sink, to(tmp_path, batch)) == 10
     out = tmp_path / "lake" / "out"
     assert len(list(out.iterdir())) == 3 and read_all(tmp_path) == Counter(range(30))
     assert [p.name for p in (tmp_path / "lake" / "_batches").rglob("*") if p.is_file()] == [
@@ -146,7 +148,7 @@ def test_a_large_batch_is_written_by_several_tasks_and_appears_whole(spark, tmp_
         FilesSink(kind="files", path="out"),
         FilesSink(kind="files", path="parts", partition_by=["kind"]),
     ):
-        assert files.deliver(numbers(spark, 0, 50), sink, to(tmp_path)) == 50
+        assert deliver(numbers(spark, 0, 50), sink, to(tmp_path)) == 50
         assert read_all(tmp_path / sink.path) == Counter(range(50))
     assert len(list((tmp_path / "out").iterdir())) > 1
 
@@ -158,23 +160,25 @@ def test_two_checkpoints_and_two_formats_share_a_folder(spark, tmp_path):
     )
     for key in ("p/s/g", "p/s/backfill"):
         for sink in (parquet, text, parquet):
-            assert files.deliver(numbers(spark, 0, 4), sink, to(tmp_path, key=key)) == 4
+            assert deliver(numbers(spark, 0, 4), sink, to(tmp_path, key=key)) == 4
     assert read_all(tmp_path) == Counter(dict.fromkeys(range(4), 2))
     assert len(list((tmp_path / "out").glob("*.json"))) == 2
 
 
 def test_an_empty_batch_leaves_nothing_and_an_older_one_is_done(spark, tmp_path):
     sink = FilesSink(kind="files", path="out")
-    assert files.deliver(numbers(spark, 0, 0), sink, to(tmp_path, 0)) == 0
+    assert deliver(numbers(spark, 0, 0), sink, to(tmp_path, 0)) == 0
     assert list(tmp_path.iterdir()) == []
-    assert files.deliver(numbers(spark, 0, 3), sink, to(tmp_path, 5)) == 3
-    assert files.deliver(numbers(spark, 0, 2), sink, to(tmp_path, 4)) == 2
+    assert deliver(numbers(spark, 0, 3), sink, to(tmp_path, 5)) == 3
+    assert deliver(numbers(spark, 0, 2), sink, to(tmp_path, 4)) == 2
     assert read_all(tmp_path) == Counter(range(3))
 
 
 class WatchedSystem:
-    """A file system that calls `before` before each operation that changes something. It copies and removes instead of renaming, as S3 does: a kill
-    can fall in between there, and on either side of it a rename is the same.
+    """A file system that calls `before` before each operation that changes something.
+
+    It copies and removes instead of renaming, as S3 does: a kill can fall in between there, and on
+    either side of it a rename is the same.
     """
 
     def __init__(self, system: JavaObject, before: Callable[[], None]) -> None:
@@ -206,7 +210,10 @@ class WatchedSystem:
 
 @pytest.fixture
 def images(tmp_path, monkeypatch):
-    """A function that calls another one, and returns what a kill before each of its operations on files, or after the last, would have left: copies of the root."""
+    """A function that calls another one and returns what kills would have left: copies of a root.
+
+    A kill comes before each of its operations on files, and after the last.
+    """
 
     def watch(root: Path, deliver: Callable[[], int]) -> list[Path]:
         taken, connect = [], file_store.connect
@@ -230,14 +237,14 @@ def images(tmp_path, monkeypatch):
 
 def test_a_kill_before_any_operation_and_a_replay_leave_each_row_once(spark, tmp_path, images):
     sink, root = FilesSink(kind="files", path="out", partition_by=["kind"]), tmp_path / "root"
-    files.deliver(numbers(spark, 0, 4), sink, to(root, 0))
+    deliver(numbers(spark, 0, 4), sink, to(root, 0))
     batch = numbers(spark, 4, 8)
-    left, planned = images(root, lambda: files.deliver(batch, sink, to(root, 1))), []
+    left, planned = images(root, lambda: deliver(batch, sink, to(root, 1))), []
     for image in left:
         seen = read_all(image / "out")
         assert set(range(4)) <= set(seen) <= set(range(8)) and max(seen.values()) == 1
         planned += [image] if list(image.rglob("1.plan")) else []
-        assert files.deliver(batch, sink, to(image, 1)) == 4
+        assert deliver(batch, sink, to(image, 1)) == 4
         assert read_all(image / "out") == Counter(range(8))
         assert [p.name for p in (image / "_batches").rglob("*") if p.is_file()] == ["1.done"]
     assert len(left) > 10 and len(planned) > 4
@@ -254,13 +261,13 @@ def test_a_kill_while_it_recovers_loses_nothing_and_the_next_batch_recovers_as_w
     batch, seen = numbers(spark, 0, 4), set()
     first = next(
         image
-        for image in images(root, lambda: files.deliver(batch, sink, to(root, 0)))
+        for image in images(root, lambda: deliver(batch, sink, to(root, 0)))
         if list(image.rglob("0.plan"))
     )
-    for image in images(first, lambda: files.deliver(batch, sink, to(first, 0))):
+    for image in images(first, lambda: deliver(batch, sink, to(first, 0))):
         seen.add(len(read_all(image / "out")))
         following = len(seen) == 2  # the batch that comes is another one
-        assert files.deliver(
+        assert deliver(
             numbers(spark, 4, 6) if following else batch, sink, to(image, following)
         ) == (2 if following else 4)
         assert read_all(image / "out") == Counter(range(6 if following else 4))
@@ -269,13 +276,13 @@ def test_a_kill_while_it_recovers_loses_nothing_and_the_next_batch_recovers_as_w
 
 def test_what_a_killed_write_left_is_removed(spark, tmp_path):
     sink = FilesSink(kind="files", path="out")
-    files.deliver(numbers(spark, 0, 2), sink, to(tmp_path, 0))
+    deliver(numbers(spark, 0, 2), sink, to(tmp_path, 0))
     (ledger,) = (tmp_path / "_batches" / "out").iterdir()
     task = ledger / "staged-0123456789ab" / "_temporary" / "0"
     task.mkdir(parents=True)
     (task / "part-00000.parquet").write_bytes(b"PAR1 half")
     (ledger / "1.plan.unfinished").write_text('{"key": "p/')
-    files.deliver(numbers(spark, 2, 4), sink, to(tmp_path, 1))
+    deliver(numbers(spark, 2, 4), sink, to(tmp_path, 1))
     assert read_all(tmp_path) == Counter(range(4)) and [p.name for p in ledger.iterdir()] == [
         "1.done"
     ]
@@ -284,7 +291,7 @@ def test_what_a_killed_write_left_is_removed(spark, tmp_path):
 def test_a_file_that_a_consumer_took_away_does_not_come_back(spark, tmp_path):
     sink = FilesSink(kind="files", path="out")
     for _ in range(2):
-        assert files.deliver(numbers(spark, 0, 2), sink, to(tmp_path)) == 2
+        assert deliver(numbers(spark, 0, 2), sink, to(tmp_path)) == 2
         for path in (tmp_path / "out").iterdir():
             path.unlink()
     assert read_all(tmp_path) == Counter()
@@ -297,9 +304,7 @@ def test_files_of_others_are_left_alone(spark, tmp_path):
         (out / name).write_text(name)
     theirs = snapshot(out)
     for batch in (0, 0, 1):
-        files.deliver(
-            numbers(spark, 0, 2), FilesSink(kind="files", path="out"), to(tmp_path, batch)
-        )
+        deliver(numbers(spark, 0, 2), FilesSink(kind="files", path="out"), to(tmp_path, batch))
     now = snapshot(out)
     assert {name: now[name] for name in theirs} == theirs and len(now) == len(theirs) + 2
 
@@ -324,7 +329,7 @@ def test_csv_files_have_a_header_unless_the_options_say_otherwise(spark, tmp_pat
         kind="files", path="b", format="csv", options={"HEADER": False, "compression": "gzip"}
     )
     for sink in (with_header, without):
-        files.deliver(numbers(spark, 1, 3), sink, to(tmp_path))
+        deliver(numbers(spark, 1, 3), sink, to(tmp_path))
     (a,), (b,) = (tmp_path / "a").iterdir(), (tmp_path / "b").iterdir()
     assert a.suffix == ".csv" and a.read_text().splitlines() == ["n;kind", "1;odd", "2;even"]
     assert b.name.endswith(".csv.gz") and pd.read_csv(b, header=None).values.tolist() == [
@@ -346,14 +351,10 @@ def test_a_sink_that_cannot_take_the_columns_is_refused(spark, tmp_path):
         ),
     ):
         with pytest.raises(SpecError, match=word):
-            files.prepare(schema, sink, "shop.paid.sink")
-    files.prepare(
-        schema,
-        FilesSink(kind="files", path="s3a://bucket/o/", partition_by=["id"]),
-        "shop.paid.sink",
-    )
+            prepare(sink, schema)
+    prepare(FilesSink(kind="files", path="s3a://bucket/o/", partition_by=["id"]), schema)
     with pytest.raises(SpecError, match="compression|codec"):
-        files.deliver(
+        deliver(
             numbers(spark, 0, 2),
             FilesSink(kind="files", path="o", options={"compression": "nonsense"}),
             to(tmp_path),
@@ -365,10 +366,7 @@ def test_a_store_that_refuses_may_take_it_the_next_time(spark, tmp_path):
     (tmp_path / "out").write_text("a file where the folder should be")
     sink = FilesSink(kind="files", path="out")
     with pytest.raises(TransientError):
-        files.deliver(numbers(spark, 0, 2), sink, to(tmp_path))
+        deliver(numbers(spark, 0, 2), sink, to(tmp_path))
     os.remove(tmp_path / "out")
-    assert (
-        files.deliver(numbers(spark, 0, 2), sink, replace(to(tmp_path), hidden=frozenset({"n"})))
-        == 2
-    )
+    assert deliver(numbers(spark, 0, 2), sink, replace(to(tmp_path), hidden=frozenset({"n"}))) == 2
     assert read_all(tmp_path) == Counter(range(2))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from sluice.errors import SpecError, TerminalError, TransientError
-from sluice.sinks import foreach, trial
 from sluice.sinks.delivery import Delivery
 from sluice.spec import ConsoleSink, ForeachBatchSink, ForeachSink, MemorySink
+
+from tests.spark.delivering import deliver, prepare
 
 WRITER = """
 import json, os, uuid
@@ -97,9 +98,14 @@ NUMBER = 3
 
 @pytest.fixture
 def play(spark, tmp_path):
-    """A function that writes the writer's module, delivers a batch of five rows in two partitions to it, and returns the number of rows and the calls."""
+    """A function that writes the writer's module and delivers a batch to it.
 
-    def deliver(name: str = "Writer", fail: tuple = (), opened: object = None) -> tuple[int, list]:
+    The batch has five rows in two partitions. Returns the number of rows, and the calls.
+    """
+
+    def play_batch(
+        name: str = "Writer", fail: tuple = (), opened: object = None, **more: object
+    ) -> tuple[int, list]:
         (tmp_path / "json.py").write_text(
             WRITER.format(folder=str(tmp_path), fail=fail, opened=opened)
         )  # the name of a library does not matter
@@ -107,18 +113,18 @@ def play(spark, tmp_path):
         calls = tmp_path / "calls"
         calls.unlink(missing_ok=True)
         try:
-            count = foreach.deliver(
-                rows, ForeachSink(kind="foreach", writer=f"json.py:{name}"), to(tmp_path)
+            count = deliver(
+                rows, ForeachSink(kind="foreach", writer=f"json.py:{name}"), to(tmp_path, **more)
             )
         finally:
-            deliver.calls = (
+            play_batch.calls = (
                 [json.loads(line) for line in calls.read_text().splitlines()]
                 if calls.exists()
                 else []
             )
-        return count, deliver.calls
+        return count, play_batch.calls
 
-    return deliver
+    return play_batch
 
 
 def to(folder: Path, batch: int = 7, key: str = "p/s/g", **more: object) -> Delivery:
@@ -192,7 +198,7 @@ def test_a_class_that_cannot_be_called_is_refused_before_anything_is_read(
 ):
     (tmp_path / "w.py").write_text(WRITER.format(folder=str(tmp_path), fail=(), opened=True))
     with pytest.raises(SpecError, match=said):
-        foreach.prepare(ForeachSink(kind="foreach", writer=reference), tmp_path)
+        prepare(ForeachSink(kind="foreach", writer=reference), folder=tmp_path)
 
 
 def test_a_function_gets_the_rows_of_a_batch_and_its_token_and_keeps_its_module(spark, tmp_path):
@@ -201,9 +207,9 @@ def test_a_function_gets_the_rows_of_a_batch_and_its_token_and_keeps_its_module(
         ForeachBatchSink(kind="foreach_batch", function="f.py:keep"),
         spark.range(5).selectExpr("id n", "'run' _run_id"),
     )
-    foreach.prepare(sink, tmp_path)
+    prepare(sink, folder=tmp_path)
     for batch in (1, 1):
-        assert foreach.deliver(rows, sink, to(tmp_path, batch)) == 5
+        assert deliver(rows, sink, to(tmp_path, batch)) == 5
     assert sorted(
         path.name for path in tmp_path.iterdir() if path.is_dir() and path.name != "__pycache__"
     ) == ["p-s-g-1"]
@@ -213,28 +219,44 @@ def test_a_function_gets_the_rows_of_a_batch_and_its_token_and_keeps_its_module(
     assert spark.conf.get("spark.sluice.test.calls") == "2"
 
 
+def test_where_values_are_hidden_what_was_raised_is_named_without_its_text(play, spark, tmp_path):
+    hidden = frozenset({"n"})
+    with pytest.raises(TransientError, match="Writer.process raised ValueError.") as raised:
+        play(fail=("process",), hidden=hidden)
+    assert "three" not in str(raised.value)
+    (tmp_path / "f.py").write_text(FUNCTION.format(folder=str(tmp_path)))
+    with pytest.raises(TransientError, match="refuse raised ConnectionRefusedError.") as raised:
+        deliver(
+            spark.range(1).toDF("n"),
+            ForeachBatchSink(kind="foreach_batch", function="f.py:refuse"),
+            to(tmp_path, hidden=hidden),
+        )
+    assert "nobody" not in str(raised.value)
+
+
 def test_what_a_function_raises_is_named_and_an_error_of_ours_passes(spark, tmp_path):
     (tmp_path / "f.py").write_text(FUNCTION.format(folder=str(tmp_path)))
     with pytest.raises(TransientError, match="refuse raised ConnectionRefusedError: nobody there"):
-        foreach.deliver(
+        deliver(
             spark.range(1).toDF("n"),
             ForeachBatchSink(kind="foreach_batch", function="f.py:refuse"),
             to(tmp_path),
         )
     with pytest.raises(TerminalError, match="p/s/g/7: never"):
-        foreach.deliver(
+        deliver(
             spark.range(1).toDF("n"),
             ForeachBatchSink(kind="foreach_batch", function="f.py:give_up"),
             to(tmp_path),
         )
     with pytest.raises(SpecError, match="must be a function"):
-        foreach.prepare(ForeachBatchSink(kind="foreach_batch", function="f.py:NUMBER"), tmp_path)
+        sink = ForeachBatchSink(kind="foreach_batch", function="f.py:NUMBER")
+        prepare(sink, folder=tmp_path)
 
 
 def test_the_console_shows_the_first_rows_and_no_hidden_value(spark, tmp_path, capsys):
     rows = spark.sql("SELECT id n, if(id = 1, null, 'secret') name, 'run' _run_id FROM range(3)")
     delivery = Delivery("k", 4, ["n", "name"], tmp_path, "", frozenset({"name"}))
-    assert trial.deliver(rows, ConsoleSink(kind="console", rows=2), delivery) == 3
+    assert deliver(rows, ConsoleSink(kind="console", rows=2), delivery) == 3
     shown = capsys.readouterr().out
     assert (
         "Batch 4: 3 row(s)" in shown
@@ -243,7 +265,7 @@ def test_the_console_shows_the_first_rows_and_no_hidden_value(spark, tmp_path, c
         and "|  1|    NULL|" in shown
     )
     assert "secret" not in shown and "_run_id" not in shown
-    assert trial.deliver(rows.limit(0), ConsoleSink(kind="console"), delivery) == 0
+    assert deliver(rows.limit(0), ConsoleSink(kind="console"), delivery) == 0
     assert capsys.readouterr().out.strip() == "Batch 4: 0 row(s)"
 
 
@@ -252,7 +274,7 @@ def test_the_view_in_memory_holds_each_batch_of_a_key_once(spark, tmp_path):
     other = spark.newSession()  # as a stream's batches have
     for batch, session in ((0, spark), (1, other), (1, other)):
         assert (
-            trial.deliver(
+            deliver(
                 session.range(batch * 2, batch * 2 + 2).selectExpr("id n", "'run' _run_id"),
                 sink,
                 to(tmp_path, batch),
@@ -260,7 +282,5 @@ def test_the_view_in_memory_holds_each_batch_of_a_key_once(spark, tmp_path):
             == 2
         )
     assert Counter(map(tuple, spark.table("seen").collect())) == Counter((n,) for n in range(4))
-    assert (
-        trial.deliver(spark.range(2).selectExpr("id n"), sink, to(tmp_path, 0, key="another")) == 2
-    )
+    assert deliver(spark.range(2).selectExpr("id n"), sink, to(tmp_path, 0, key="another")) == 2
     assert spark.table("seen").count() == 2 and spark.table("seen").columns == ["n"]

@@ -119,7 +119,8 @@ def test_where_two_note_a_batch_the_ledgers_key_decides(target, spark, size, oth
     table.prepare(orders(spark))
     with table.postgres.connect(autocommit=False) as other, ThreadPoolExecutor(1) as pool:
         other.execute(
-            f"INSERT INTO {table.sink.ledger} VALUES ('sluice/shop/orders/g1', 'public.{table.table}', 0, 77)"
+            f"INSERT INTO {table.sink.ledger} "
+            f"VALUES ('sluice/shop/orders/g1', 'public.{table.table}', 0, 77)"
         )
         delivery = pool.submit(table.deliver, orders(spark, size))
         table.wait_until_blocked()
@@ -140,12 +141,20 @@ def test_tables_that_two_steps_need_at_once_are_created_once(target, spark):
 
 
 TYPES = """
-SELECT 0 AS id, 'ä"\\\\{}, NULL' AS s, X'00FF10' AS bin, true AS flag, 1Y AS b, -2S AS sh, 3 AS i, 9223372036854775807L AS l, 12345678901234567890.1234567890BD AS d,
-  float('nan') AS f, double('-infinity') AS dbl, date'0001-01-01' AS day, timestamp'1883-11-18 12:00:00.000001+00' AS at, timestamp_ntz'2024-03-31 02:30:00.5' AS wall,
-  array('a"b', NULL, '', 'NULL', 'c\\\\d,{}') AS tags, array(1.5D, double('nan'), NULL) AS ds, array(X'01', NULL) AS bins,
-  array(double('4.9E-324'), 1.7976931348623157E308D, -0.0D, 0.1D) AS ends, array(float('1.4E-45'), float('3.4028235E38'), float('0.1')) AS fends,
-  array(timestamp'2024-01-01 00:00:00.25+00') AS ats, named_struct('x', 1, 'y', CAST(NULL AS STRING), 't', timestamp'2024-01-01 00:00:00.000001+00') AS st,
-  map('k', 1.50BD) AS m, array(array(1, 2), array(3)) AS nested, parse_json('{"a": [1, null, "z"]}') AS v, NULL AS nothing"""
+SELECT 0 AS id, 'ä"\\\\{}, NULL' AS s, X'00FF10' AS bin, true AS flag, 1Y AS b, -2S AS sh,
+  3 AS i, 9223372036854775807L AS l, 12345678901234567890.1234567890BD AS d,
+  float('nan') AS f, double('-infinity') AS dbl, date'0001-01-01' AS day,
+  timestamp'1883-11-18 12:00:00.000001+00' AS at, timestamp_ntz'2024-03-31 02:30:00.5' AS wall,
+  array('a"b', NULL, '', 'NULL', 'c\\\\d,{}') AS tags, array(1.5D, double('nan'), NULL) AS ds,
+  array(X'01', NULL) AS bins,
+  array(double('4.9E-324'), 1.7976931348623157E308D, -0.0D, 0.1D) AS ends,
+  array(float('1.4E-45'), float('3.4028235E38'), float('0.1')) AS fends,
+  array(timestamp'2024-01-01 00:00:00.25+00') AS ats,
+  named_struct(
+    'x', 1, 'y', CAST(NULL AS STRING), 't', timestamp'2024-01-01 00:00:00.000001+00'
+  ) AS st,
+  map('k', 1.50BD) AS m, array(array(1, 2), array(3)) AS nested,
+  parse_json('{"a": [1, null, "z"]}') AS v, NULL AS nothing"""
 TYPED = {
     "s": 'ä"\\{}, NULL',
     "bin": "\\x00ff10",
@@ -214,7 +223,8 @@ def test_every_type_arrives_as_it_was_and_null_as_null(target, spark, size):
     table.write(rows.unionByName(nothing))
     types = dict(
         table.ask(
-            f"SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = '{table.table}'::regclass AND attnum > 1"
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+            f"WHERE attrelid = '{table.table}'::regclass AND attnum > 1"
         )
     )
     assert types == CREATED
@@ -223,7 +233,8 @@ def test_every_type_arrives_as_it_was_and_null_as_null(target, spark, size):
     )
     assert dict(zip(TYPED, found, strict=True)) == TYPED
     [[empty]] = table.ask(
-        f"SELECT count(*) FROM {table.table} WHERE id > 0 AND coalesce({', '.join(f'{name}::text' for name in TYPED)}) IS NULL"
+        f"SELECT count(*) FROM {table.table} WHERE id > 0 "
+        f"AND coalesce({', '.join(f'{name}::text' for name in TYPED)}) IS NULL"
     )
     assert empty == size - 1
 
@@ -239,12 +250,14 @@ def test_a_declared_type_is_the_columns_type(target, spark):
         "wall": "timestamp",
     }
     table = target(types=kinds)
-    rows = spark.sql("""SELECT '{"a":1}' AS doc, '6f1b1c1e-0000-4000-8000-000000000001' AS u, 'x' AS code, '10.0.0.1' AS ip, 1.25D AS price, array('a', NULL) AS tags,
+    rows = spark.sql("""SELECT '{"a":1}' AS doc, '6f1b1c1e-0000-4000-8000-000000000001' AS u,
+                        'x' AS code, '10.0.0.1' AS ip, 1.25D AS price, array('a', NULL) AS tags,
                         timestamp'2024-06-01 10:00:00+02' AS wall""")
     table.write(rows)
     table.prepare(rows)
     assert table.ask(
-        f"SELECT doc::text, u::text, code, host(ip), price::text, tags::text, wall::text FROM {table.table}"
+        "SELECT doc::text, u::text, code, host(ip), price::text, tags::text, wall::text "
+        f"FROM {table.table}"
     ) == [
         (
             '{"a": 1}',
@@ -399,7 +412,8 @@ def test_a_table_that_does_not_fit_is_refused_before_anything_is_read(
 def test_a_table_that_holds_more_than_the_rows_have_is_filled(target, spark):
     table = target(mode="upsert", keys=["id"], types={"note": "varchar(10)"})
     table.run(
-        f"CREATE TABLE {table.table} (more int DEFAULT 7, id numeric(20, 0) UNIQUE, made text GENERATED ALWAYS AS ('x') STORED, note varchar(10))"
+        f"CREATE TABLE {table.table} (more int DEFAULT 7, id numeric(20, 0) UNIQUE, "
+        "made text GENERATED ALWAYS AS ('x') STORED, note varchar(10))"
     )
     table.write(orders(spark, 1))
     assert table.held("more, id, note") == Counter([(7, 0, "n0")])
@@ -436,7 +450,8 @@ def test_more_connections_than_the_server_takes_are_worth_another_try(target, sp
     table = target()
     table.prepare(orders(spark))
     table.run(
-        "CREATE ROLE few LOGIN PASSWORD 'pw-few' CONNECTION LIMIT 1; GRANT ALL ON SCHEMA public TO few"
+        "CREATE ROLE few LOGIN PASSWORD 'pw-few' CONNECTION LIMIT 1; "
+        "GRANT ALL ON SCHEMA public TO few"
     )
     table.run(f"GRANT ALL ON {table.table}, {table.sink.ledger} TO few")
     few = target(user="few", password="pw-few", partitions=4)

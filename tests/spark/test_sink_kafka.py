@@ -1,4 +1,7 @@
-"""Rows sent to a real Kafka broker: what a reader finds, what it can tell apart, and which refusals are final."""
+"""Rows sent to a real Kafka broker.
+
+What a reader finds, what it can tell apart, and which refusals are final.
+"""
 
 import json
 import time
@@ -9,8 +12,9 @@ import pytest
 from pyspark.sql.types import ArrayType, StringType, StructType
 from sluice.errors import SinkError, SpecError, TransientError
 from sluice.sinks.delivery import Delivery
-from sluice.sinks.kafka import deliver, prepare
 from sluice.spec import KafkaSink
+
+from tests.spark.delivering import deliver, prepare
 
 SCHEMA = (
     StructType()
@@ -41,7 +45,8 @@ def headers_of(record) -> dict[str, bytes | None]:
 def test_a_row_becomes_a_record_with_key_value_and_headers(spark, kafka_broker, send):
     topic = kafka_broker.create_topic("sink_round_trip", 2)
     rows = spark.sql(
-        "SELECT 7L id, 'eu' shop, CAST(NULL AS STRING) note, X'00FF' raw, TIMESTAMP'2026-03-01 12:00:00.123456' at, array('a') tags, 'r1' _run_id"
+        "SELECT 7L id, 'eu' shop, CAST(NULL AS STRING) note, X'00FF' raw, "
+        "TIMESTAMP'2026-03-01 12:00:00.123456' at, array('a') tags, 'r1' _run_id"
     )
     assert (
         send(
@@ -107,7 +112,8 @@ def test_a_column_may_say_which_topic(spark, kafka_broker, send):
     )
     send(
         spark.sql(
-            f"SELECT * FROM VALUES ('{one}', 'a'), ('{other}', 'b'), ('{one}', 'c') AS t(shop, note)"
+            f"SELECT * FROM VALUES ('{one}', 'a'), ('{other}', 'b'), ('{one}', 'c') "
+            "AS t(shop, note)"
         ),
         topic_column="shop",
         value="note",
@@ -147,7 +153,8 @@ def test_a_key_goes_to_the_partition_that_kafka_chooses_for_it(spark, kafka_brok
 
 def test_a_batch_sent_twice_can_be_told_from_rows_that_are_equal(spark, kafka_broker, send):
     topic = kafka_broker.create_topic("sink_twice", 3)
-    # Three equal rows, rows of one key, and a pair whose hashes are equal although they are not: a NULL does not count there.
+    # Three equal rows, rows of one key, and a pair whose hashes are equal although they are not: a
+    # NULL does not count there.
     made = (
         [("k", "same")] * 3
         + [(f"k{n % 7}", f"v{n // 2}") for n in range(200)]

@@ -1,4 +1,7 @@
-"""Several sinks in one step, written from one batch, against real servers: each row of the target once in each, also when a batch comes again."""
+"""Several sinks in one step, written from one batch, against real servers.
+
+Each row of the target is once in each, also when a batch comes again.
+"""
 
 import json
 from collections import Counter
@@ -6,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.sinks.deliver import DELIVER
-from sluice.spec import JdbcSink, Window
+from sluice.sinks.jdbc.sink import JdbcWriter
+from sluice.spec import Window
 
 from tests.spark.factories import Project
 
@@ -172,17 +175,17 @@ def test_a_database_that_is_away_ends_the_run_as_one_that_may_pass_and_the_next_
     shop.land("1.json", order(1))
     shop.run()
     shop.land("2.json", order(2) + order(2))
-    original = DELIVER[JdbcSink]
+    original = JdbcWriter.deliver
 
-    def stop_first(rows, sink, delivery):
+    def stop_first(self, rows, delivery):
         postgres.stop()  # when the target has the batch
-        return original(rows, sink, delivery)
+        return original(self, rows, delivery)
 
-    monkeypatch.setitem(DELIVER, JdbcSink, stop_first)
+    monkeypatch.setattr(JdbcWriter, "deliver", stop_first)
     try:
         report = shop.run()
     finally:
-        monkeypatch.setitem(DELIVER, JdbcSink, original)
+        monkeypatch.setattr(JdbcWriter, "deliver", original)
         postgres.start()
     assert report.exit_code is ExitCode.TRANSIENT
     assert postgres.password not in report.model_dump_json()

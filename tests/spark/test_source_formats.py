@@ -1,4 +1,7 @@
-"""Every format, encoding, option and folder layout that a file source reads; and that the probe and Spark see the same files."""
+"""Every format, encoding, option and folder layout that a file source reads.
+
+And that the probe and Spark see the same files.
+"""
 
 import bz2
 import gzip
@@ -40,7 +43,7 @@ def long(*values: int) -> pa.Array:
     return pa.array(values, pa.int64())
 
 
-# --- formats that carry their schema ------------------------------------------------------------------------------------------------------------
+# --- formats that carry their schema ---
 
 
 @pytest.mark.parametrize(("format_", "encode"), [("parquet", as_parquet), ("orc", as_orc)])
@@ -161,7 +164,7 @@ def test_files_that_disagree_on_an_undeclared_column_are_an_error_that_names_it(
     assert "files disagree on the type of the undeclared column 'z'" in report.error
 
 
-# --- records that span lines --------------------------------------------------------------------------------------------------------------------
+# --- records that span lines ---
 
 
 def test_csv_values_may_hold_line_breaks_and_keep_header_and_raw_text(spark, tmp_path):
@@ -205,7 +208,8 @@ def test_json_documents_may_span_lines(spark, tmp_path):
     project = Project(spark, tmp_path, {"format": "json", "multi_line": True, "schema": columns})
     project.land(
         "array.json",
-        '[\n{"a":1,\n"n":{"x":1,"y":["p"],"undeclared":3}},\n{"a":2,"m":{"k":5},"u":1}, null, 5, {"a":"x"}, {"a":3,"a":4}]\n',
+        '[\n{"a":1,\n"n":{"x":1,"y":["p"],"undeclared":3}},\n{"a":2,"m":{"k":5},"u":1}, null, 5, '
+        '{"a":"x"}, {"a":3,"a":4}]\n',
     )
     project.land("object.json", '{\n"a":5}\n')
     project.land("broken.json", '[{"a":6},\n{"a":')
@@ -229,7 +233,7 @@ def test_json_documents_may_span_lines(spark, tmp_path):
     }
 
 
-# --- encodings ----------------------------------------------------------------------------------------------------------------------------------
+# --- encodings ---
 
 
 @pytest.mark.parametrize(
@@ -261,7 +265,7 @@ def test_a_declared_encoding_is_decoded_header_and_rows(
     assert project.rows("a", "s") == Counter(rows)
 
 
-# --- options, text, compression, bounds ---------------------------------------------------------------------------------------------------------
+# --- options, text, compression, bounds ---
 
 
 def test_sparks_own_options_are_passed_through(spark, tmp_path):
@@ -327,7 +331,7 @@ def test_a_batch_holds_no_more_bytes_than_allowed(spark, tmp_path):
     assert [batch.files for batch in project.run().steps[0].batches] == [2, 2]
 
 
-# --- the probe and Spark ------------------------------------------------------------------------------------------------------------------------
+# --- the probe and Spark ---
 
 FOLDERS = [
     "",
@@ -378,7 +382,7 @@ def plant(generator: random.Random, project: Project, count: int) -> None:
 
 @pytest.mark.parametrize("seed", range(len(SOURCES)))
 def test_the_probe_and_spark_see_the_same_files(spark, tmp_path, seed):
-    """Over random trees: what waits is exactly what a run then reads, and after it nothing waits."""
+    """Over random trees: what waits is exactly what a run then reads; after it nothing waits."""
     generator, entries = random.Random(seed), dict(SOURCES[seed])
     project = Project(spark, tmp_path, {"format": "text", "schema": {"value": "string"}})
     project.source = {

@@ -1,4 +1,7 @@
-"""Kafka topics as a source, against a real broker: every offset has one fate, whatever the topic goes through."""
+"""Kafka topics as a source, against a real broker.
+
+Every offset has one fate, whatever the topic goes through.
+"""
 
 import io
 import json
@@ -8,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 from sluice.errors import ExitCode
 from sluice.spec import Window
-from sluice.streaming import batch, execute
+from sluice.streaming import batch, step
 
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_broker import Record
@@ -121,7 +124,8 @@ def test_key_headers_time_and_place_of_a_record_are_columns_of_the_transform(
         ],
     )
     (tmp_path / "t.sql").write_text(
-        "SELECT CAST(_source.key AS STRING) AS k, _raw IS NULL AS deleted, n, size(_source.headers) AS hs, "
+        "SELECT CAST(_source.key AS STRING) AS k, _raw IS NULL AS deleted, n, "
+        "size(_source.headers) AS hs, "
         "_source.timestamp AS at, _source.offset AS o, _source.partition AS p FROM source"
     )
     shop = project(
@@ -151,7 +155,10 @@ AVRO = {
 
 
 def avro(**fields: object) -> bytes:
-    """One Avro record, by the schema above: strings with their length, longs as zigzag varints, a union by its branch."""
+    """One Avro record, by the schema above.
+
+    Strings with their length, longs as zigzag varints, a union by its branch.
+    """
 
     def zigzag(number: int) -> bytes:
         number, out = (number << 1) ^ (number >> 63), io.BytesIO()
@@ -502,16 +509,19 @@ def test_a_backfill_reads_the_range_again_and_adds_only_what_is_missing(
 
 
 def change_first(monkeypatch, change) -> None:
-    """Let something happen to the topic when Spark has planned the first batch of the next run, before a record of it is read."""
-    original, changed = execute.process_batch, []
+    """Let something happen to the topic when Spark has planned the first batch of the next run.
 
-    def process(run, frame, number):
+    No record of the batch is read before it.
+    """
+    original, changed = step.take_batch, []
+
+    def process(course, plan, frame, number):
         if not changed:
             changed.append(number)
             change()
-        original(run, frame, number)
+        original(course, plan, frame, number)
 
-    monkeypatch.setattr(execute, "process_batch", process)
+    monkeypatch.setattr(step, "take_batch", process)
 
 
 @pytest.mark.parametrize("go_on", [False, True], ids=["stop", "go_on"])

@@ -1,4 +1,7 @@
-"""Every source with every sink, against the real thing: one run a source writes all sinks, and each cell of the table in the docs is looked at."""
+"""Every source with every sink, against the real thing.
+
+One run a source writes all sinks, and each cell of the table in the docs is looked at.
+"""
 
 import json
 import re
@@ -38,7 +41,10 @@ def order(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def run(spark, kafka_broker, postgres, tmp_path_factory):
-    """run(source) -> the pipeline after one run that wrote every sink, what it printed, and the names of its places; each source is run once."""
+    """run(source) -> the pipeline after one run that wrote every sink; each source is run once.
+
+    Beside it what the run printed, and the names of its places.
+    """
     done: dict[str, tuple[Project, str]] = {}
 
     def run_once(source: str, capsys) -> tuple[Project, str]:

@@ -107,8 +107,8 @@ def test_a_step_reads_what_an_earlier_one_of_the_same_run_wrote(spark, tmp_path)
     report = shop.run()
     assert report.error is None
     assert [
-        (s.counts.read, s.counts.parsed, s.counts.entered, s.counts.written) for s in report.steps
-    ] == [(3, 3, 3, 2), (2, 2, 1, 1)]
+        (s.counts.read, s.counts.entered, s.counts.filtered, s.counts.written) for s in report.steps
+    ] == [(3, 3, 0, 2), (2, 1, 1, 1)]
     shop.land("2.json", json.dumps({"id": "o3", "n": 3, "at": "2026-01-01T00:00:00Z"}) + "\n")
     shop.run()
     assert Counter(
@@ -180,7 +180,8 @@ def test_a_commit_that_changes_rows_stops_the_run_unless_it_is_passed_over_or_re
 def test_columns_may_be_renamed_in_a_tracked_table(project, table):
     table.add(1)
     table.sql(
-        "ALTER TABLE {table} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.minReaderVersion = '2', delta.minWriterVersion = '5')"
+        "ALTER TABLE {table} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', "
+        "delta.minReaderVersion = '2', delta.minWriterVersion = '5')"
     )
     shop = project(schema_tracking=True)
     assert shop.run().error is None

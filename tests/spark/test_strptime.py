@@ -27,7 +27,10 @@ FORMATS = [
 
 
 def make_texts(pattern: str, rng: random.Random, count: int) -> list[str]:
-    """Texts of a format, half of them bent: a character changed, dropped, doubled, or put in another script."""
+    """Texts of a format, half of them bent.
+
+    A character is changed, dropped, doubled, or put in another script.
+    """
     texts = []
     for _ in range(count):
         moment = datetime(

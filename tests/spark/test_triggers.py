@@ -1,4 +1,7 @@
-"""Triggers and trials: how a step's query ends, what it reports, and that `available_now` goes on from the same checkpoint."""
+"""Triggers and trials: how a step's query ends, and what it reports.
+
+And that `available_now` goes on from the same checkpoint.
+"""
 
 import json
 import socket
@@ -38,7 +41,7 @@ def rows_at(spark, path: str, *columns: str) -> Counter:
 
 @contextmanager
 def lines_server(lines: list[str]) -> Iterator[int]:
-    """A TCP server on a free port that sends some lines to whoever comes, and keeps the line open."""
+    """A TCP server on a free port: it sends some lines to whoever comes, and stays on the line."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         peers = []
 
@@ -213,7 +216,10 @@ def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_w
 ):
     over = tmp_path / "over"
     (tmp_path / "t.py").write_text(
-        f"import pathlib, time\ndef wait(rows, token):\n    while time.time() < float(pathlib.Path({str(over)!r}).read_text()):\n        time.sleep(0.05)\n"
+        "import pathlib, time\n"
+        "def wait(rows, token):\n"
+        f"    while time.time() < float(pathlib.Path({str(over)!r}).read_text()):\n"
+        "        time.sleep(0.05)\n"
     )
     sinks = [{"mode": "append"}, {"kind": "foreach_batch", "function": "t.py:wait"}]
     project = Project(
@@ -244,7 +250,10 @@ def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_w
 
 
 def run_until(project: Project, arrived: Callable[[], bool]) -> RunReport:
-    """Run with a budget that is longer from try to try, because a slow machine needs longer until the first rows are there."""
+    """Run with a budget that is longer from try to try.
+
+    A slow machine needs longer until the first rows are there.
+    """
     for seconds in (6, 20, 90):
         project.pipeline = {"budget": f"{seconds} seconds"}
         report = project.run()

@@ -1,13 +1,18 @@
-"""Reading checkpoint files that Spark writes, without Spark: plain and compact logs, open batches, and damage."""
+"""Reading checkpoint files that Spark writes, without Spark.
+
+Plain and compact logs, open batches, and damage.
+"""
 
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import yaml
 from sluice.backlog import measure_pipeline
 from sluice.checkpoint import Checkpoint, normalize_uri
+from sluice.checkpoint.manifest import Manifest, note_target
 from sluice.errors import SourceError
 from sluice.spec import load_pipeline
 from sluice.storage import Paths
@@ -116,7 +121,7 @@ def test_files_of_a_planned_batch_are_waiting_and_the_batch_is_open(place):
 
 
 def test_files_logged_before_their_batch_was_planned_are_waiting(place):
-    """Spark writes the source's log first: a kill in between leaves files that are known and belong to no batch."""
+    """Spark writes the source's log first: a kill then leaves known files that are in no batch."""
     _, _, log, landing = place
     log.seen(0, (0, uri(landing, "a")))
     log.plan(0, 0)
@@ -228,3 +233,17 @@ def test_files_seen_after_a_position_are_found_before_and_after_a_compaction(
     assert {
         f.path.removeprefix("s3a://lake/") for f in Checkpoint(tmp_path).seen_files(after)
     } == found
+
+
+def test_a_lost_table_wakes_a_run_because_the_memory_is_gone_with_it(place):
+    _, paths, log, landing = place
+    log.seen(0, *[(0, uri(landing, name)) for name in "abc"])
+    log.plan(0, 0)
+    log.commit(0)
+    folder, table = paths.checkpoint("s"), paths.table("s")
+    note_target(folder, Manifest("g", "2026-01-01T00:00:00+00:00"), table)
+    (Path(table) / "_delta_log").mkdir(parents=True)
+    assert not measure(place).must_run
+    (Path(table) / "_delta_log").rmdir()
+    found = measure(place)
+    assert (found.must_run, found.reason) == (True, f"the step's table {table} is gone")

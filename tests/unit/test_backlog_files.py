@@ -1,4 +1,4 @@
-"""The probe's listing: Hadoop's globs, Spark's hidden names, dates in paths, and folders that cannot be read."""
+"""The probe's listing: Hadoop's globs, Spark's hidden names, dates in paths, closed folders."""
 
 import os
 from datetime import UTC, datetime
@@ -138,7 +138,10 @@ def test_a_path_may_name_one_file(tmp_path):
 def test_a_folder_with_an_unreadable_folder_inside_is_an_error_and_not_nothing_new(
     tmp_path, monkeypatch
 ):
-    """Root reads every folder, so the refusal comes from a scandir that says what the kernel would say to another user."""
+    """Root reads every folder, so the refusal comes from a scandir of the test's own.
+
+    It says what the kernel would say to another user.
+    """
     land(tmp_path, "open/a.json", "shut/b.json")
     real = os.scandir
 
@@ -190,7 +193,7 @@ def test_links_to_folders_are_followed(tmp_path):
 
 @pytest.mark.parametrize("target", ["in", ".", "elsewhere"])
 def test_a_link_that_leads_back_to_a_folder_above_it_is_an_error_that_names_it(tmp_path, target):
-    """Spark follows such a link forty times over; by way of a folder elsewhere it is no different."""
+    """Spark follows such a link forty times over; it is no different by way of another folder."""
     land(tmp_path, "in/a.json", "elsewhere/b.json")
     (tmp_path / "in" / "out").symlink_to(tmp_path / target)
     if target == "elsewhere":

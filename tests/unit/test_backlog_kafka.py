@@ -1,16 +1,18 @@
-"""What a checkpoint says of Kafka's offsets, what that makes of the brokers' answers, and patterns that Java and Python read alike."""
+"""What a checkpoint says of Kafka's offsets, and what that makes of the brokers' answers.
+
+And patterns that Java and Python read alike.
+"""
 
 import json
 import re
 from datetime import datetime
 
 import pytest
-from sluice.backlog.kafka import (
-    TopicBacklog,
+from sluice.backlog.kafka import TopicBacklog, measure_topics
+from sluice.backlog.kafka_offsets import (
     committed_offsets,
     compare_offsets,
     find_start,
-    measure_topics,
     planned_offsets,
 )
 from sluice.backlog.kafka_pattern import compile_pattern

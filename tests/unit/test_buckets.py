@@ -1,4 +1,7 @@
-"""Paths of a bucket behave as paths of a disk, and a store that cannot be asked is never taken for an empty one."""
+"""Paths of a bucket behave as paths of a disk.
+
+A store that cannot be asked is never taken for an empty one.
+"""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +16,10 @@ from sluice.backlog.ranges import select_range
 from sluice.checkpoint import Checkpoint, lease_store, open_manifest
 from sluice.checkpoint.journal import read_journal
 from sluice.errors import PreflightError, SourceError, TerminalError, TransientError
+from sluice.launch import settings as settings_module
+from sluice.launch import spark_settings
 from sluice.report import RunReport, list_reports, read_report, write_report
 from sluice.sources.parse.headers import read_csv_header, read_schema
-from sluice.spark import settings as settings_module
-from sluice.spark.settings import spark_settings
 from sluice.spec import FileSource, Pipeline, Step, Window
 from sluice.storage import Paths, open_path, remove_tree, replace_file, s3_client
 

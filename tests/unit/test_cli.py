@@ -1,7 +1,11 @@
-"""The command line says what it found in one sentence, and its exit code means what the README says."""
+"""The command line says what it found in one sentence, and its exit code means what the README
+says.
+"""
 
 import hashlib
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,9 +15,9 @@ from sluice import runner
 from sluice.cli import app
 from sluice.errors import ExitCode
 from sluice.report import BatchReport, Counts, RunReport, StepReport, write_report
-from sluice.setup import jars
+from sluice.setup import fetch, jars
 from sluice.spec import Pipeline, load_pipeline
-from sluice.storage import PIPELINES, Paths
+from sluice.storage import PIPELINES, PROJECT, Paths
 from typer.testing import CliRunner
 
 YAML = """
@@ -29,7 +33,7 @@ steps:
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder of one pipeline, `visits`, over a landing folder with one file; the root is `root/`."""
+    """A folder of one pipeline, `visits`, over a landing folder with one file, and `root/`."""
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing" / "1.json").write_text('{"id": 1, "at": "2026-01-01T00:00:00Z"}\n')
@@ -41,7 +45,8 @@ def project(tmp_path, monkeypatch):
 
 
 def call(*arguments: object):
-    """Run `sluice` and return what it printed and its exit code; an exception of ours would be raised here."""
+    """Run `sluice` and return what it printed and its exit code; an exception of ours would be
+    raised here."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
@@ -55,7 +60,7 @@ def make_report(
 ) -> RunReport:
     """A report of 3 rows, 2 of them written."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    counts = Counts(read=3, parsed=3, entered=3, written=2, duplicate=1)
+    counts = Counts(read=3, entered=3, made=3, written=2, duplicate=1)
     step = StepReport(
         name="pages",
         target="/t",
@@ -79,7 +84,8 @@ def test_list_shows_schedule_and_the_last_balance(project):
     assert "every 30 minutes" in call("list").stdout
     assert "never" in call("list").stdout
     write_report(make_report(), Paths.under(None, "visits").reports())
-    assert "3 read = 2 written + 0 quarantined + 1 duplicate + 0 late" in call("list").stdout
+    line = "3 read = 2 written + 0 quarantined + 1 duplicate + 0 late + 0 filtered"
+    assert line in call("list").stdout
 
 
 def test_list_shows_the_others_when_one_file_is_broken(project):
@@ -164,7 +170,7 @@ def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):
             "pages",
             50,
             200,
-            BatchReport(batch_id=0, counts=Counts(read=3, parsed=3, entered=3, written=3)),
+            BatchReport(batch_id=0, counts=Counts(read=3, entered=3, made=3, written=3)),
         )
         return make_report()
 
@@ -274,12 +280,21 @@ def test_new_writes_a_pipeline_its_sql_and_a_test(project, monkeypatch, sample):
     pipeline = load_pipeline(project / "pipelines" / "clicks.yaml")
     assert pipeline.steps[0].source.columns["id"] == ("bigint" if sample else "string")
     assert "FROM source" in (project / "pipelines" / "clicks.sql").read_text()
-    compile(
-        (project / "tests" / "pipelines" / "test_clicks.py").read_text(), "test_clicks.py", "exec"
-    )
     again = call("new", "clicks")
     assert "the file is already there" in again.stderr
     assert again.exit_code == ExitCode.TERMINAL
+
+
+@pytest.mark.parametrize("name", ["clicks", "c" * 63])
+@pytest.mark.parametrize("format", ["json", "csv", "parquet"])
+def test_the_test_that_new_writes_passes_the_linters(project, monkeypatch, name, format):
+    monkeypatch.setattr("sluice.cli.author.PROJECT", project)
+    assert call("new", name, "--format", format).exit_code == 0
+    written = str(project / "tests" / "pipelines" / f"test_{name}.py")
+    ruff = [sys.executable, "-m", "ruff", "--config", str(PROJECT / "pyproject.toml")]
+    for command in (["check", "--extend-select", "E501"], ["format", "--diff"]):
+        done = subprocess.run([*ruff, *command, written], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
 
 
 def test_new_refuses_a_name_that_no_pipeline_can_have(project):
@@ -300,7 +315,7 @@ def test_jars_fetch_shows_each_jar_and_keeps_it(project, monkeypatch):
     )
     monkeypatch.setattr(jars, "_read_lock", lambda: {"core": (jar,)})
     monkeypatch.setattr(
-        jars, "download", lambda _, folder: (folder / "thing-1.0.jar").write_bytes(content)
+        fetch, "download", lambda _, folder: (folder / "thing-1.0.jar").write_bytes(content)
     )
     monkeypatch.setenv("SLUICE_CACHE", str(project / "cache"))
     assert "fetched thing-1.0.jar" in call("jars", "fetch", "core").stdout

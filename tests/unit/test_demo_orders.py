@@ -1,4 +1,4 @@
-"""The demo's landing folder holds everything that goes wrong in real ones, and is the same for the same seed."""
+"""The demo's landing folder holds all that goes wrong in real ones; a seed makes it again."""
 
 import gzip
 import json

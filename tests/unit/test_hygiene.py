@@ -1,4 +1,7 @@
-"""The project can be read and run anywhere: no path of one machine, no host that only some can reach."""
+"""The project can be read and run anywhere.
+
+No path of one machine is in it, and no host that only some can reach.
+"""
 
 import re
 import subprocess

@@ -91,7 +91,11 @@ def test_json_over_several_lines_is_read(tmp_path, text):
 
 
 def test_csv_texts_become_spark_types_and_codes_stay_text(tmp_path):
-    text = "id,price,at,day,flag,code,note\n1,2.50,2026-01-01 10:00:00,2026-01-01,true,00123,\n2,3,2026-01-02 10:00:00,2026-01-02,false,00124,hello\n"
+    text = (
+        "id,price,at,day,flag,code,note\n"
+        "1,2.50,2026-01-01 10:00:00,2026-01-01,true,00123,\n"
+        "2,3,2026-01-02 10:00:00,2026-01-02,false,00124,hello\n"
+    )
     assert infer_columns([land(tmp_path, "a.csv", text)], "csv") == {
         "id": "bigint",
         "price": "double",

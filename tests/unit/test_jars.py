@@ -7,16 +7,19 @@ import subprocess
 
 import pytest
 from sluice.errors import PreflightError
-from sluice.setup import ivy, jars
-from sluice.setup.cache import cache_folder, class_archive_path
-from sluice.setup.jars import LOCK, Jar, fetch_jars, jar_paths, jar_sets, locked_jars
+from sluice.setup import fetch, ivy, jars
+from sluice.setup.cache import cache_folder
+from sluice.setup.class_archive import class_archive_path
+from sluice.setup.fetch import fetch_jars
+from sluice.setup.jars import LOCK, Jar, jar_paths, jar_sets, locked_jars
 
 CONTENT = b"a jar, as far as anyone can tell"
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty cache folder and a lock of one small jar, whose download writes CONTENT and is counted."""
+    """An empty cache folder and a lock of one small jar, whose download writes CONTENT and is
+    counted."""
     monkeypatch.setenv("SLUICE_CACHE", str(tmp_path))
     jar = Jar("core", "com.example:thing:1.0", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
     monkeypatch.setattr(jars, "_read_lock", lambda: {"core": (jar,)})
@@ -26,7 +29,7 @@ def cache(tmp_path, monkeypatch):
         downloads.append(coordinates)
         (folder / "thing-1.0.jar").write_bytes(CONTENT)
 
-    monkeypatch.setattr(jars, "download", download)
+    monkeypatch.setattr(fetch, "download", download)
     return tmp_path / "jars", downloads
 
 
@@ -80,7 +83,7 @@ def test_a_fetch_leaves_nothing_but_the_jars(cache):
 def test_a_changed_byte_in_a_download_is_refused_and_not_kept(cache, monkeypatch):
     folder, _ = cache
     monkeypatch.setattr(
-        jars,
+        fetch,
         "download",
         lambda _, target: (target / "thing-1.0.jar").write_bytes(b"A" + CONTENT[1:]),
     )
@@ -108,14 +111,67 @@ def test_a_jar_cut_short_is_refused_at_use(cache):
         jar_paths("core")
 
 
-def test_a_failed_download_says_why_and_what_a_mirror_needs(tmp_path, monkeypatch):
+@pytest.fixture
+def five_jars(tmp_path, monkeypatch):
+    """An empty cache folder and a lock of five jars; the pauses taken before further tries."""
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    five = tuple(Jar("kafka", f"com.example:jar{n}:1.0", len(CONTENT), digest) for n in range(5))
+    monkeypatch.setenv("SLUICE_CACHE", str(tmp_path))
+    monkeypatch.setattr(jars, "_read_lock", lambda: {"kafka": five})
+    pauses = []
+    monkeypatch.setattr(fetch.time, "sleep", pauses.append)
+    return pauses
+
+
+def serve(folder, coordinates):
+    """Put jars where a download puts them."""
+    for each in coordinates:
+        _, name, version = each.split(":")
+        (folder / f"{name}-{version}.jar").write_bytes(CONTENT)
+
+
+def test_a_jar_that_a_download_left_out_is_asked_for_again_after_a_pause(five_jars, monkeypatch):
+    asked = []
+
+    def download(coordinates, folder):
+        asked.append(coordinates)
+        serve(folder, [c for c in coordinates if "jar3" not in c or len(asked) > 2])
+
+    monkeypatch.setattr(fetch, "download", download)
+    seen = []
+    assert fetch_jars("kafka", on_jar=lambda jar, what: seen.append((what, jar.name))) == jar_paths(
+        "kafka"
+    )
+    assert asked[1:] == [["com.example:jar3:1.0"]] * 2
+    assert five_jars == [2.0, 5.0]
+    assert seen[4:] == [("again", "jar3-1.0.jar")] * 2 + [("fetched", "jar3-1.0.jar")]
+
+
+def test_one_jar_that_cannot_be_had_does_not_keep_the_others_away(five_jars, monkeypatch):
+    def download(coordinates, folder):
+        if any("jar2" in each for each in coordinates):
+            raise ivy.DownloadFailed("com.example#jar2;1.0: connection reset")
+        serve(folder, coordinates)
+
+    monkeypatch.setattr(fetch, "download", download)
+    with pytest.raises(PreflightError) as failure:
+        fetch_jars("kafka")
+    assert str(failure.value) == (
+        "com.example:jar2:1.0: jar2-1.0.jar could not be downloaded in 5 tries: "
+        "com.example#jar2;1.0: connection reset. Check the network, or name a mirror in an Ivy "
+        "settings file (export SLUICE_IVY_SETTINGS=<file>), then run `sluice jars fetch kafka`"
+    )
+    kept = sorted(path.name for path in jars.jars_folder().iterdir())
+    assert kept == ["jar0-1.0.jar", "jar1-1.0.jar", "jar3-1.0.jar", "jar4-1.0.jar"]
+    assert five_jars == list(fetch.PAUSES)
+
+
+def test_a_failed_download_says_why(tmp_path, monkeypatch):
     answer = subprocess.CompletedProcess(
         [], 1, stdout=":: loading settings\n\t:: com.example#thing;1.0: not found\n", stderr=""
     )
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
-    with pytest.raises(
-        PreflightError, match=r"com\.example#thing;1\.0: not found.*SLUICE_IVY_SETTINGS"
-    ):
+    with pytest.raises(ivy.DownloadFailed, match=r"com\.example#thing;1\.0: not found"):
         ivy.download(["com.example:thing:1.0"], tmp_path)
 
 
@@ -142,7 +198,7 @@ def test_a_class_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path, monke
     plain = class_archive_path()
     assert plain.parent == cache_folder() / "archives"
     assert class_archive_path("core") == plain != class_archive_path("core", "avro")
-    monkeypatch.setattr("sluice.setup.cache.java_version", lambda: "21.0.1")
+    monkeypatch.setattr("sluice.setup.class_archive.java_version", lambda: "21.0.1")
     assert class_archive_path() != plain
 
 

@@ -1,4 +1,7 @@
-"""What a client is told about a Kafka cluster: from the spec, from an Airflow connection, and without telling anyone else."""
+"""What a client is told about a Kafka cluster, and that nobody else is told.
+
+It comes from the spec or from an Airflow connection.
+"""
 
 import json
 import subprocess
@@ -69,7 +72,10 @@ def test_a_password_reaches_both_clients():
         "kafka.bootstrap.servers": "a:9093",
         "kafka.security.protocol": "SASL_SSL",
         "kafka.sasl.mechanism": "PLAIN",
-        "kafka.sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="pw";',
+        "kafka.sasl.jaas.config": (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="ann" password="pw";'
+        ),
     }
     assert client_config(cluster) == {
         "bootstrap.servers": "a:9093",
@@ -96,10 +102,13 @@ def test_scram_has_a_login_module_of_its_own():
 JAAS = """
 public class Jaas {
     public static void main(String[] args) throws Exception {
-        var in = new java.io.StreamTokenizer(java.nio.file.Files.newBufferedReader(java.nio.file.Path.of(args[0])));
+        var file = java.nio.file.Path.of(args[0]);
+        var in = new java.io.StreamTokenizer(java.nio.file.Files.newBufferedReader(file));
         in.quoteChar('"'); in.slashSlashComments(true); in.slashStarComments(true);
         in.nextToken();
-        System.out.print(java.util.HexFormat.of().formatHex(in.sval.getBytes("UTF-8")) + " " + (in.nextToken() == ';'));
+        var bytes = in.sval.getBytes("UTF-8");
+        System.out.print(java.util.HexFormat.of().formatHex(bytes));
+        System.out.print(" " + (in.nextToken() == ';'));
     }
 }
 """
@@ -150,7 +159,8 @@ def test_a_missing_file_is_named_with_its_field():
     for settings in (spark_options, client_config):
         with pytest.raises(
             SpecError,
-            match=r"security: ca_file: no such file \(got '/nowhere/ca.pem'\)\. Write the whole path",
+            match=r"security: ca_file: no such file \(got '/nowhere/ca.pem'\)\. "
+            "Write the whole path",
         ):
             settings(cluster)
 
@@ -177,7 +187,8 @@ def test_a_key_that_cannot_be_opened_is_refused_without_its_password(files):
     for password in (None, "hidden"):
         with pytest.raises(
             SpecError,
-            match="key_file: the file holds no private key in PEM form that can be read.*key_password",
+            match="key_file: the file holds no private key in PEM form that can be read"
+            ".*key_password",
         ) as caught:
             spark_options(
                 KafkaCluster(

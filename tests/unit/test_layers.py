@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,31 +12,30 @@ from sluice.storage import PROJECT
 
 ENGINE = PROJECT / "include" / "sluice"
 _BASE = {"errors", "storage", "spec"}
+_STATE = _BASE | {"backlog", "checkpoint", "report"}
 ALLOWED = {
     "errors": set(),
     "storage": {"errors"},
     "spec": {"errors", "storage"},
+    "setup": {"errors"},
     "report": _BASE,
+    "launch": _BASE | {"setup"},
     "checkpoint": _BASE | {"report"},
     "backlog": _BASE | {"checkpoint"},
-    "setup": {"errors"},
-    "setup.warm": _BASE | {"setup", "spark", "spark.settings", "runner"},
-    "spark.settings": _BASE | {"setup"},
-    "spark": _BASE | {"backlog", "checkpoint", "spark.settings"},
-    "quality": _BASE | {"report"},
-    "sources": _BASE | {"backlog", "checkpoint", "report", "spark"},
+    "spark": _BASE | {"backlog", "checkpoint", "launch"},
+    "quality": _BASE | {"report", "spark"},
+    "sources": _STATE | {"spark"},
     "sinks": _BASE | {"spark"},
-    "streaming": _BASE
-    | {"backlog", "checkpoint", "quality", "report", "sinks", "sources", "spark", "spark.settings"},
-    "runner": _BASE
-    | {"backlog", "checkpoint", "quality", "report", "spark", "spark.settings", "streaming"},
-    "verify": _BASE | {"backlog", "report", "spark", "spark.settings"},
-    "cli": _BASE | {"backlog", "checkpoint", "report", "setup", "runner", "streaming", "verify"},
-    "orchestration": _BASE | {"backlog", "checkpoint", "report", "spark.settings"},
+    "streaming": _STATE | {"launch", "quality", "sinks", "sources", "spark"},
+    "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming"},
+    "warmup": _BASE | {"launch", "runner", "setup", "spark"},
+    "verify": _BASE | {"backlog", "launch", "report", "spark"},
+    "cli": _STATE | {"launch", "runner", "setup", "streaming", "verify"},
+    "orchestration": _STATE | {"launch"},
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
 }
-"""Layer -> layers it may import, at any place in its files. A module that is a layer of its own is named with its package."""
+"""Package (or module of the top) -> those it may import, at any place in its files."""
 
 _ON_SPARK = {"spark", "sources", "sinks", "quality", "streaming"}
 HOMES = {
@@ -46,8 +47,8 @@ HOMES = {
 """Library -> layers whose files may import it."""
 
 HEAVY = ("pyspark", "great_expectations", "airflow", "pandas", "pyarrow")
-UNLOADED = [
-    (
+UNLOADED = {
+    "no_heavy_library": (
         HEAVY,
         (
             "errors",
@@ -55,49 +56,59 @@ UNLOADED = [
             "report",
             "backlog",
             "setup.jars",
-            "setup.cache",
-            "spark.settings",
+            "setup.class_archive",
+            "launch",
             "checkpoint",
             "runner",
+            "warmup.archive",
             "cli",
             "demo.drive",
         ),
     ),
-    (
+    "no_airflow_in_the_stream": (
         ("great_expectations", "airflow"),
         ("quality.rules", "quality.expectations", "streaming.step", "streaming.drain"),
     ),
-    (
+    "no_spark_in_the_scheduler": (
         ("pyspark", "great_expectations"),
         ("orchestration.dag", "orchestration.tasks", "orchestration.standalone", "ui.plugin"),
     ),
-]
-"""Libraries, and modules that must not load them: each group is imported in one fresh interpreter."""
+}
+"""Libraries, and modules that must not load them: each group is imported in one fresh
+interpreter."""
+
+
+def find_modules() -> dict[str, Path]:
+    """Every module of the engine by its name below `sluice`, and its file."""
+    found = {
+        ".".join(path.relative_to(ENGINE).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted(ENGINE.rglob("*.py"))
+    }
+    del found["__init__"]
+    return found
+
+
+MODULES = find_modules()
 
 
 def layer_of(module: str) -> str:
-    """`spark.settings` -> itself, `streaming.batch` -> `streaming`."""
-    return module if module in ALLOWED else module.partition(".")[0]
+    """`streaming.batch` -> `streaming`."""
+    return module.partition(".")[0]
 
 
 def find_imports(path: Path) -> set[str]:
-    """Everything a file imports, lazily too: `sluice.` left out for our own modules, the package's name for others."""
+    """Everything a file imports, lazily too.
+
+    Our own modules without `sluice.`; of other libraries `library:` and the package's name.
+    """
     package = ("sluice", *path.relative_to(ENGINE).parent.parts)
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = (
-                ".".join(
-                    (
-                        *package[: len(package) - node.level + 1],
-                        *([node.module] if node.module else []),
-                    )
-                )
-                if node.level
-                else node.module
-            )
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join((*above, *([node.module] if node.module else [])))
             names = [f"{base}.{alias.name}" for alias in node.names]
         else:
             continue
@@ -110,70 +121,93 @@ def find_imports(path: Path) -> set[str]:
     return found
 
 
-def modules() -> list[tuple[str, Path]]:
-    """Every module of the engine below its packages, and its file."""
-    found = [
-        (".".join(path.relative_to(ENGINE).with_suffix("").parts).removesuffix(".__init__"), path)
-        for path in sorted(ENGINE.rglob("*.py"))
-    ]
-    return [(name, path) for name, path in found if name != "__init__"]
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node below, but for what only a type checker reads."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield from _walk(child)
 
 
-@pytest.mark.parametrize(("module", "path"), modules(), ids=[name for name, _ in modules()])
+def imported_modules(path: Path) -> set[str]:
+    """The modules of the engine that a file imports, lazily too."""
+    ours = {name for name in find_imports(path) if not name.startswith("library:")}
+    return {name if name in MODULES else name.rpartition(".")[0] for name in ours} & MODULES.keys()
+
+
+@pytest.mark.parametrize(("module", "path"), MODULES.items(), ids=MODULES)
 def test_a_module_imports_only_what_its_layer_may(module, path):
     layer = layer_of(module)
     assert layer in ALLOWED, f"a new package: say in ALLOWED what {layer} may import"
-    ours = {
-        name
-        for name in find_imports(path)
-        if not name.startswith("library:") and name != "__version__"
-    }
-    wrong = {
-        name
-        for name in ours
-        if not any(
-            layer_of(part) in ALLOWED[layer] | {layer} for part in (name, name.rpartition(".")[0])
-        )
-    }
-    assert wrong == set()
-    libraries = {
-        name.removeprefix("library:") for name in find_imports(path) if name.startswith("library:")
-    }
+    found = find_imports(path)
+    ours = {name for name in found if not name.startswith("library:") and name != "__version__"}
+    assert {name for name in ours if layer_of(name) not in ALLOWED[layer] | {layer}} == set()
+    libraries = {name.removeprefix("library:") for name in found if name.startswith("library:")}
     assert {library for library in libraries & set(HOMES) if layer not in HOMES[library]} == set()
 
 
 def test_no_layer_imports_itself_in_a_circle():
-    def reachable(layer: str, seen: frozenset) -> set[str]:
-        return {layer} | {
-            far for near in ALLOWED[layer] - seen for far in reachable(near, seen | {near})
-        }
+    assert find_circle(ALLOWED) == []
 
-    assert [
-        layer
-        for layer in ALLOWED
-        if any(layer in reachable(near, frozenset()) for near in ALLOWED[layer])
-    ] == []
+
+def test_no_module_imports_itself_in_a_circle():
+    assert find_circle({name: imported_modules(path) for name, path in MODULES.items()}) == []
+
+
+def find_circle(graph: dict[str, set[str]]) -> list[str]:
+    """One circle of a graph, by its nodes; empty when there is none."""
+    try:
+        TopologicalSorter({node: near - {node} for node, near in graph.items()}).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_a_circle_is_found():
+    assert sorted(set(find_circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}))) == ["a", "b", "c"]
 
 
 def test_an_import_inside_a_function_is_found():
     assert "library:great_expectations" in find_imports(ENGINE / "quality" / "expectations.py")
     assert "storage.Paths" in find_imports(ENGINE / "runner.py")
+    assert "setup.class_archive" in imported_modules(ENGINE / "launch" / "jvm_flags.py")
 
 
-@pytest.mark.parametrize(
-    ("libraries", "modules"),
-    UNLOADED,
-    ids=["no_heavy_library", "no_airflow_in_the_stream", "no_spark_in_the_scheduler"],
-)
-def test_importing_a_module_loads(libraries, modules):
-    code = (
-        "import sys, importlib\nfor name in sys.argv[2].split():\n    importlib.import_module('sluice.' + name)\n"
-        "    loaded = [library for library in sys.argv[1].split() if library in sys.modules]\n    assert not loaded, f'{name} loads {loaded}'"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, " ".join(libraries), " ".join(modules)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+_IMPORT_FIRST = """
+import importlib, os, sys
+import airflow.models.dag, pydantic, pyspark.sql  # once, and not once for each
+for name in sys.argv[1:]:
+    if (child := os.fork()) == 0:
+        importlib.import_module("sluice." + name)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(name + " cannot be imported alone")
+"""
+
+
+def test_every_package_can_be_imported_alone():
+    packages = [name for name, path in MODULES.items() if path.name == "__init__.py"]
+    done = run_python(_IMPORT_FIRST, *packages, "errors", "runner")
     assert done.returncode == 0, done.stderr
+
+
+_IMPORT_ALL = """
+import sys, importlib
+for name in sys.argv[2].split():
+    importlib.import_module("sluice." + name)
+    loaded = [library for library in sys.argv[1].split() if library in sys.modules]
+    assert not loaded, f"{name} loads {loaded}"
+"""
+
+
+@pytest.mark.parametrize(("libraries", "modules"), UNLOADED.values(), ids=UNLOADED)
+def test_importing_a_module_loads(libraries, modules):
+    done = run_python(_IMPORT_ALL, " ".join(libraries), " ".join(modules))
+    assert done.returncode == 0, done.stderr
+
+
+def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess:
+    """Run some lines in a fresh interpreter."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300
+    )

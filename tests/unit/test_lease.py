@@ -8,10 +8,11 @@ import threading
 import time
 
 import boto3
+import psutil
 import pytest
 from moto.server import ThreadedMotoServer
-from sluice.checkpoint import hold_lease, lease, take_turn
-from sluice.checkpoint.holder import Holder, check_parents
+from sluice.checkpoint import hold_lease, holder, lease, take_turn
+from sluice.checkpoint.holder import Holder, check_parents, start_of
 from sluice.checkpoint.lease_store import open_leases
 from sluice.errors import CheckpointBusy, LeaseLost, ParentLost, TerminalError
 
@@ -132,7 +133,10 @@ def _aged(claim):
 
 def test_a_holder_whose_process_ended_is_outranked_at_once(tmp_path):
     place = str(tmp_path / "lease")
-    code = f"from sluice.checkpoint import hold_lease; import os, signal\nwith hold_lease({place!r}, 'killed'): os.kill(os.getpid(), signal.SIGKILL)"
+    code = (
+        f"from sluice.checkpoint import hold_lease; import os, signal\nwith hold_lease({place!r}, "
+        "'killed'): os.kill(os.getpid(), signal.SIGKILL)"
+    )
     subprocess.run([sys.executable, "-c", code], check=False)
     assert json.loads((tmp_path / "lease" / "0000000001.json").read_text())["released"] is False
     with hold_lease(place, "next") as held:
@@ -193,9 +197,7 @@ def test_a_store_that_cannot_arbitrate_is_refused_by_name_and_its_tables_need_no
 
 def test_a_run_whose_parent_is_gone_is_told_so():
     parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    import psutil
-
-    who = [(parent.pid, psutil.Process(parent.pid).create_time())]
+    who = [(parent.pid, start_of(parent.pid))]
     check_parents(who)
     check_parents([])
     parent.kill()
@@ -204,3 +206,19 @@ def test_a_run_whose_parent_is_gone_is_told_so():
         check_parents(who)
     with pytest.raises(ParentLost):
         check_parents([(os.getpid(), 1.0)])  # the number was given to another process
+
+
+def test_a_holder_is_there_after_the_clock_was_set(monkeypatch):
+    me = Holder.me("run")
+    told = psutil.Process.create_time
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: told(process) + 3600)
+    assert not me.is_gone()
+    assert me.model_copy(update={"start": me.start + 1}).is_gone()  # another had the number before
+
+
+def test_a_holder_is_known_where_the_system_has_no_proc(monkeypatch, tmp_path):
+    monkeypatch.setattr(holder, "_PROC", tmp_path)
+    me = Holder.me("run")
+    assert me.start == psutil.Process().create_time()
+    assert not me.is_gone()
+    assert me.model_copy(update={"start": me.start - 5}).is_gone()

@@ -1,4 +1,7 @@
-"""What a queue says of new objects: every form S3's events come in, and no message gone before its files are committed."""
+"""What a queue says of new objects: every form S3's events come in.
+
+No message is gone before its files are committed.
+"""
 
 import json
 import uuid

@@ -1,4 +1,7 @@
-"""Files a queue names: what the probe asks, what a run takes, which messages go and which stay, and when the folder is listed all the same."""
+"""Files a queue names: what the probe asks, and what a run takes.
+
+Which messages go and which stay, and when the folder is listed all the same.
+"""
 
 import json
 from collections import Counter
@@ -48,7 +51,10 @@ LISTS = "list-type=2"
 
 @dataclass
 class Shop:
-    """A pipeline whose landing folder has a queue; its root is a local folder, and its batches are noted as Spark notes them."""
+    """A pipeline whose landing folder has a queue.
+
+    Its root is a local folder, and its batches are noted as Spark notes them.
+    """
 
     s3: S3Server
     bucket: str
@@ -301,7 +307,10 @@ def test_a_run_that_died_with_messages_makes_the_next_one_list(audited):
 
 
 def test_messages_about_known_files_go_without_spark(audited):
-    """As after a kill between commit and delete: the messages come again, and the checkpoint knows their files."""
+    """As after a kill between commit and delete.
+
+    The messages come again, and the checkpoint knows their files.
+    """
     audited.note_batch(1, audited.land("a.csv", "b.csv"))
     audited.send("a.csv")
     assert audited.probe().must_run

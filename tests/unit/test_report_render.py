@@ -1,4 +1,6 @@
-"""The report as people see it: nothing of the data gets power over terminal or browser, nothing bad looks good."""
+"""The report as people see it: nothing of the data gets power over terminal or browser, nothing bad
+looks good.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,8 @@ from sluice.report import (
     render_html,
     render_text,
 )
+from sluice.report.counts import FATES
+from sluice.report.flow import draw_flow
 from sluice.report.units import (
     format_bytes,
     format_percent,
@@ -80,7 +84,7 @@ def make_evil() -> RunReport:
     )
     batch = BatchReport(
         batch_id=0,
-        counts=Counts(read=1, parsed=1, entered=1, written=1),
+        counts=Counts(read=1, entered=1, made=1, written=1),
         event_time_min=moment,
         event_time_max=moment,
     )
@@ -88,7 +92,7 @@ def make_evil() -> RunReport:
         name=EVIL,
         target=EVIL,
         quarantine=EVIL,
-        counts=Counts(read=2, parsed=2, entered=2, written=2),
+        counts=Counts(read=2, entered=2, made=2, written=2),
         batches=[batch, batch],
         rules=[rule],
         versions={EVIL: 1},
@@ -134,7 +138,7 @@ def test_no_value_moves_the_terminal_or_becomes_a_formula(example):
 
 
 def test_the_balance_line_is_what_both_forms_lead_with(example):
-    line = "33,400 read = 32,111 written + 223 quarantined + 1,066 duplicate + 0 late"
+    line = "33,460 read = 32,111 written + 223 quarantined + 1,066 duplicate + 0 late + 60 filtered"
     assert example.counts.line == line
     assert line in render_text(example)
     assert line in Page(render_html(example)).text
@@ -167,6 +171,9 @@ def test_law_5_a_rule_that_could_not_be_evaluated_is_not_shown_as_passed(example
     ]
     text, page = render_text(example), Page(render_html(example)).text
     assert "NOT EVALUATED" in text and "0 of 1 passed" in text and "no weights" in text
+    for shown in (" ".join(text.split()), page):
+        assert "Every row is accounted for" not in shown
+        assert "No rule could be evaluated" in shown and "downstream is held back" in shown
     assert "could not evaluate mix" in page and "0 of 1 passed" in page and "no weights" in page
     assert "passed mix" not in page and "All" not in page
     assert "done, downstream held" in page
@@ -175,27 +182,184 @@ def test_law_5_a_rule_that_could_not_be_evaluated_is_not_shown_as_passed(example
 def test_an_unbalanced_run_never_looks_fine(example):
     example.steps[0].counts.written -= 3
     text, page = render_text(example), Page(render_html(example)).text
-    assert "33,400 read != 32,108 written" in text and "3 rows without a fate" in text
-    assert "33,400 read \u2260 32,108 written" in page and "3 rows without a fate" in page
+    assert "33,460 read != 32,108 written" in text and "3 rows without a fate" in text
+    assert "33,460 read \u2260 32,108 written" in page and "3 rows without a fate" in page
     assert "Every row is accounted for" not in text + page
 
 
-def test_a_transform_that_changes_the_count_gets_its_own_line(example):
-    example.steps[0].counts = Counts(
-        read=1000,
-        malformed=10,
-        parsed=990,
-        entered=1980,
-        written=1900,
-        quarantined=30,
-        duplicate=60,
-    )
-    assert "1,000 read (990 parsed -> 1,980 entered)\n1,990 = 1,900 written" in render_text(example)
-    page = Page(render_html(example)).text
-    assert (
-        "990 parsed \u2192 1,980 entered" in page
-        and "1,990 entered or malformed = 1,900 written + 30 quarantined" in page
-    )
+@pytest.mark.parametrize(
+    ("counts", "gap"),
+    [
+        ({"written": 4, "duplicate": -1}, "duplicate is -1"),
+        ({"written": 5}, "2 rows with more than one fate"),
+        ({"read": 4, "written": 3}, "1 row read, but neither malformed nor filtered nor entered"),
+        ({"read": 1, "written": 3}, "2 rows entered or left out but never read"),
+        ({"written": 3, "removed": -7}, "removed is -7"),
+    ],
+)
+def test_a_report_that_does_not_balance_says_so_and_which_number_it_is(example, counts, gap):
+    step = example.steps[0]
+    step.counts = Counts(**({"read": 3, "entered": 3, "made": 3} | counts))
+    for text in (render_text(example), Page(render_html(example)).text):
+        said = " ".join(text.split())
+        assert f"The report DOES NOT BALANCE: {gap} in orders. Keep the landing files" in said
+        assert f"DOES NOT BALANCE: {gap}." in said
+        assert "Every row is accounted for" not in said
+
+
+def test_a_batch_that_does_not_balance_is_named_though_the_sum_does(example):
+    first, second, _ = example.steps[0].batches
+    first.counts.written, second.counts.written = 13_402, 11_532
+    assert example.steps[0].counts.balanced
+    for text in (render_text(example), Page(render_html(example)).text):
+        said = " ".join(text.split())
+        assert (
+            "DOES NOT BALANCE: 1 row with more than one fate in batch 3 of orders; "
+            "1 row without a fate in batch 4 of orders." in said
+        )
+
+
+def read_titles(html: str) -> list[str]:
+    """The columns of the table of batches."""
+    return re.findall(r"<th scope=\"col\"[^>]*>([^<]+)</th>", html.split("Table of batches")[1])
+
+
+EXPLODED = Counts(
+    read=1020,
+    malformed=10,
+    filtered=20,
+    entered=990,
+    made=1980,
+    written=1900,
+    quarantined=30,
+    duplicate=60,
+)
+
+
+def test_a_transform_that_makes_rows_gets_a_line_of_records_and_one_of_rows(example):
+    step = example.steps[0]
+    step.counts, step.batches = EXPLODED, [BatchReport(batch_id=7, counts=EXPLODED)]
+    text, html = render_text(example), render_html(example)
+    for shown in (text, Page(html).text):
+        assert "1,020 read = 10 malformed + 20 filtered + 990 entered" in shown
+        assert (
+            "1,980 made + 10 malformed = 1,900 written + 30 quarantined + 60 duplicate + 0 late"
+            in shown
+        )
+    assert re.search(r"batch +read +made +written +quarantined +duplicate +late +files", text)
+    titles = ["Read", "Filtered", "Made", "Written", "Quarantined", "Duplicate", "Late", "Files"]
+    assert read_titles(html)[1:9] == titles
+
+
+def test_what_a_where_left_out_is_a_fate_of_its_own_everywhere(example):
+    text, html = render_text(example), render_html(example)
+    page = Page(html).text
+    assert re.search(r"\n  filtered +60 +0\.18%  █\n", text)
+    for shown in (" ".join(text.split()), page):
+        assert "60 filtered: the transform's WHERE left them out; they are in no table." in shown
+    assert read_titles(html)[5:8] == ["Late", "Filtered", "Files"]
+    line = "7,460 read = 7,177 written + 31 quarantined + 192 duplicate + 0 late + 60 filtered"
+    assert f"<title>batch 5: {line}</title>" in html
+    assert f'aria-label="{example.counts.line}"' in html
+    assert html.count('class="ribbon fill-filtered"') == 1
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        EXPLODED,
+        Counts(read=10**6, filtered=10**5, entered=9 * 10**5, made=7, written=7),
+        Counts(read=10, filtered=10, made=3, written=3),
+        Counts(made=3, written=2, late=1),
+        Counts(read=10**9, filtered=1, entered=10**9 - 1, made=10**9 - 1, written=10**9 - 1),
+    ],
+    ids=["made", "gathered", "only from state", "nothing read", "one line"],
+)
+def test_the_flow_is_drawn_inside_its_box(counts):
+    flow = draw_flow(counts)
+    for band in flow.bands:
+        heights = re.findall(r",(-?[\d.]+)|V(-?[\d.]+)", band.path)
+        assert all(0 <= float(one or other) <= flow.height for one, other in heights)
+        assert 0 <= band.x <= band.x + band.width <= 100
+    assert {band.fate for band in flow.bands} - {""} == {f for f in FATES if getattr(counts, f)}
+    ends = [slot.top for slot in flow.slots] + [flow.height]
+    assert [slot.top + slot.height for slot in flow.slots] == pytest.approx(ends[1:])
+    assert len(flow.bars) == (2 if counts.read and len(counts.lines) == 2 else 1)
+
+
+def test_nothing_is_drawn_of_numbers_that_do_not_add_up():
+    assert draw_flow(Counts(read=3, entered=3, made=3, written=4, duplicate=-1)) is None
+    assert draw_flow(Counts()) is None
+
+
+def test_rows_that_a_replaced_range_lost_are_told(example):
+    example.steps[0].counts.removed = 1200
+    for text in (render_text(example), Page(render_html(example)).text):
+        assert "1,200 rows of the range were removed, and these came in their place." in " ".join(
+            text.split()
+        )
+
+
+def test_a_warning_of_a_batch_is_told_once(example):
+    step = example.steps[0]
+    sentence = "batch 4 had been begun over another input"
+    assert step.batches[1].warnings[0].startswith(sentence) and len(step.warnings) == 2
+    for warnings in (step.warnings, step.warnings[:1]):
+        step.warnings = warnings
+        assert " ".join(render_text(example).split()).count(f"Warning: {sentence}") == 1
+        assert Page(render_html(example)).text.count(sentence) == 1
+
+
+STOP = RuleResult(
+    name="few_rows", type="expect_x", level="table", on_fail="stop", outcome=Outcome.FAILED
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "error", "sentence", "step"),
+    [
+        (
+            None,
+            "stopped by few_rows",
+            "A stop rule refused a batch: nothing of it was written, and the checkpoint stayed "
+            "where it was; downstream is held back.",
+            "the same batch is read once more",
+        ),
+        (
+            4,
+            "stopped by few_rows",
+            "A stop rule refused a batch: nothing of it was written, and the checkpoint is before "
+            "it. 4 rows of earlier batches are written and stay in the table; downstream is held "
+            "back.",
+            "the same batch is read once more",
+        ),
+        (
+            4,
+            None,
+            "A stop rule that is judged at the end, on all rows of the run, did not pass: 4 rows "
+            "are written and stay in the table; downstream is held back.",
+            "The next run reads only what came after them.",
+        ),
+        (
+            0,
+            None,
+            "did not pass: no row was written; downstream is held back.",
+            "The next run reads only what came after them.",
+        ),
+    ],
+    ids=["first batch", "later batch", "after all batches", "nothing written"],
+)
+def test_a_stop_says_what_was_written_and_stays(example, written, error, sentence, step):
+    counts = Counts(read=4, entered=4, made=4, written=written or 0, duplicate=4 - (written or 0))
+    batches = [] if written is None else [BatchReport(batch_id=0, counts=counts)]
+    told = StepReport(name="orders", target="/t", quarantine="/q", batches=batches, rules=[STOP])
+    told.counts = sum((batch.counts for batch in batches), Counts())
+    stop = {"status": "stopped by a rule", "exit_code": ExitCode.STOPPED_BY_RULE, "error": error}
+    report = example.model_copy(update={**stop, "steps": [told]})
+    assert report.blocks
+    for text in (render_text(report), Page(render_html(report)).text):
+        said = " ".join(text.split())
+        assert sentence in said and step in said
 
 
 def test_a_run_with_nothing_new_says_so_in_sentences(example):
@@ -258,7 +422,7 @@ def test_the_text_fits_a_terminal(example):
     step.warnings, step.timings, step.counts = (
         [long],
         {long: 1.0},
-        Counts(read=10**10, parsed=10**10, entered=10**10 + 1, written=10**10 + 1),
+        Counts(read=10**10, entered=10**10, made=10**10 + 1, written=10**10 + 1),
     )
     text = render_text(
         example.model_copy(
@@ -285,7 +449,7 @@ def test_the_golden_example_renders_to_the_golden_text(example):
 @pytest.mark.parametrize("batches", [1, 2, 24, 25, 500])
 def test_a_page_with_many_batches_stays_small_and_drawn_inside_its_box(example, batches):
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    counts = Counts(read=10**7, parsed=10**7, entered=10**7, written=10**7 - 1, late=1)
+    counts = Counts(read=10**7, entered=10**7, made=10**7, written=10**7 - 1, late=1)
     step = example.steps[0]
     step.batches = [
         BatchReport(
@@ -359,3 +523,9 @@ def test_sizes_durations_and_watermarks_read_well():
         and printable("Ärger 日本") == "Ärger 日本"
     )
     assert quote_value("x" * 99, 10) == '"xxxxxxx..."'
+
+
+def test_what_tasks_cost_on_executors_is_said_apart(example):
+    example.core_seconds, example.spark["executor_core_seconds"] = 19.1, "60.2"
+    assert "19.1 core-seconds, and 60.2 of tasks on executors" in render_text(example)
+    assert "Core-seconds on executors</dt><dd>60.2" in render_html(example)

@@ -10,6 +10,7 @@ import pytest
 from sluice.errors import TerminalError
 from sluice.report import (
     RunReport,
+    kept_reports,
     latest_report,
     list_reports,
     read_report,
@@ -17,7 +18,7 @@ from sluice.report import (
     store,
     write_report,
 )
-from sluice.report.model import Counts, StepReport
+from sluice.report.model import BatchReport, Counts, StepReport
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -45,7 +46,7 @@ def write_many(folder: Path, amount: int) -> None:
 
 
 def test_a_report_comes_back_as_it_was_written(tmp_path):
-    counts = Counts(read=3, parsed=3, entered=3, written=2, duplicate=1)
+    counts = Counts(read=3, entered=3, made=3, written=2, duplicate=1)
     report = make_report(
         "r1", steps=[StepReport(name="s", target="t", quarantine="q", counts=counts)]
     )
@@ -191,3 +192,107 @@ def test_a_rewritten_report_replaces_the_first(tmp_path):
     write_report(make_report("r1", status="failed"), tmp_path)
     write_report(make_report("r1", status="done"), tmp_path)
     assert [report.status for report in list_reports(tmp_path)] == ["done"]
+
+
+def tell(run_id: str, hours: int = 0, **steps: dict[int, int]) -> RunReport:
+    """A report of a run: of each step the rows of each of its batches."""
+    told = []
+    for name, rows in steps.items():
+        batches = [
+            BatchReport(
+                batch_id=number,
+                key=f"orders/{name}/g1/{number}",
+                counts=Counts(read=n, entered=n, made=n, written=n),
+            )
+            for number, n in rows.items()
+        ]
+        counts = sum((batch.counts for batch in batches), Counts())
+        told.append(
+            StepReport(name=name, target="t", quarantine="q", batches=batches, counts=counts)
+        )
+    return make_report(run_id, hours, steps=told)
+
+
+def count_all(folder) -> int:
+    return sum(report.counts.written for report in list_reports(folder))
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def folder(request, tmp_path):
+    return tmp_path if request.param == "disk" else f"memory://reports-{uuid4().hex}/orders"
+
+
+def test_a_run_that_is_cleared_while_newer_ones_ran_keeps_every_counted_row(folder):
+    write_report(tell("a:1", s={0: 5, 1: 7}), folder)
+    write_report(tell("b", hours=1, s={2: 11}), folder)
+    write_report(tell("a:1", hours=2, s={3: 13}), folder)
+    write_report(tell("a:1", hours=3, s={4: 17}), folder)
+    found = [(report.run_id, report.counts.written) for report in list_reports(folder)]
+    assert found == [("a:1", 17), ("a:1", 13), ("b", 11), ("a:1", 12)]
+    assert read_report(folder, "a:1").counts.written == 17
+    assert [report.counts.written for report in kept_reports(folder, "a:1")] == [12, 13]
+    assert read_report(folder, "a_1.1").counts.written == 12
+    assert "12</b>" in report_path(folder, "a_1.1", "html").read_text(encoding="utf-8")
+
+
+def test_a_report_that_tells_all_of_the_one_before_replaces_it(folder):
+    write_report(tell("a", s={0: 5}), folder)
+    write_report(tell("a", hours=1, s={0: 5, 1: 7}), folder)
+    assert [report.counts.written for report in list_reports(folder)] == [12]
+
+
+def test_of_what_an_earlier_try_told_only_what_is_told_nowhere_else_is_kept(folder):
+    write_report(tell("a", s={0: 5}, t={0: 7}), folder)
+    write_report(tell("a", hours=1, s={1: 11}, t={0: 7, 1: 13}), folder)
+    [kept] = kept_reports(folder, "a")
+    assert [(step.name, len(step.batches), step.counts.written) for step in kept.steps] == [
+        ("s", 1, 5),
+        ("t", 0, 0),
+    ]
+    assert count_all(folder) == 5 + 7 + 11 + 13
+
+
+def test_a_run_that_died_between_its_two_files_counts_no_row_twice_once_it_runs_again(
+    folder, monkeypatch
+):
+    write_report(tell("a", s={0: 5}), folder)
+
+    def die(report, path, write=store._write):
+        if path.name == "a.json":
+            raise OSError("power is out")
+        write(report, path)
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="power"):
+        patch.setattr(store, "_write", die)
+        write_report(tell("a", hours=1, s={1: 7}), folder)
+    write_report(tell("a", hours=1, s={1: 7}), folder)
+    assert len(kept_reports(folder, "a")) == 1 and count_all(folder) == 12
+
+
+def test_batches_of_another_checkpoint_generation_are_other_batches(folder):
+    first, second = tell("a", s={0: 5}), tell("a", hours=1, s={0: 0})
+    second.steps[0].batches[0].key = "orders/s/g2/0"
+    for report in (first, second):
+        write_report(report, folder)
+    assert count_all(folder) == 5 and len(list_reports(folder)) == 2
+
+
+def test_batches_of_a_report_of_before_they_had_keys_are_known_by_their_numbers(folder):
+    reports = [tell("a", s={0: 5}), tell("a", hours=1, s={0: 5, 1: 7})]
+    for report in reports:
+        for batch in report.steps[0].batches:
+            batch.key = ""
+        write_report(report, folder)
+    assert [report.counts.written for report in list_reports(folder)] == [12]
+
+
+def test_a_run_whose_id_makes_the_same_file_name_does_not_take_the_others_rows(folder):
+    write_report(tell("a:1", s={0: 5}), folder)
+    write_report(tell("a+1", hours=1, s={1: 7}), folder)
+    assert count_all(folder) == 12
+
+
+def test_a_file_that_is_no_report_is_replaced(tmp_path):
+    (tmp_path / "a.json").write_text("{torn")
+    write_report(tell("a", s={0: 5}), tmp_path)
+    assert count_all(tmp_path) == 5 and kept_reports(tmp_path, "a") == []

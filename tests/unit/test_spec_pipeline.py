@@ -45,7 +45,7 @@ def write(folder: Path, content: object) -> Path:
 
 
 def change(where: str, value: object) -> dict:
-    """GOOD with one field set, by a path such as `steps.0.source.path`; `...` as value removes the field."""
+    """GOOD with one field set, by a path such as `steps.0.source.path`; `...` removes the field."""
     changed = deepcopy(GOOD)
     *parents, last = [int(part) if part.isdigit() else part for part in where.split(".")]
     target = changed
@@ -120,11 +120,6 @@ def test_a_right_file_is_read(tmp_path):
             "not a duration; write a number and a unit: '30 seconds'",
         ),
         ("steps.0.event_time", ..., "`dedup` needs `event_time`"),
-        (
-            "steps.0.dedup",
-            ...,
-            "sink mode insert_new needs `dedup`; add it or write `mode: append`",
-        ),
         ("steps.0.sink", {"mode": "append"}, "sink mode append does not deduplicate"),
         ("steps.0.sink", {"cluster_by": ["day"]}, "sink.cluster_by names column 'day'"),
         (
@@ -145,7 +140,8 @@ def test_a_right_file_is_read(tmp_path):
         (
             "schedule",
             "sometimes",
-            "not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), a duration ('30 minutes') or null",
+            "not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), "
+            "a duration ('30 minutes') or null",
         ),
         ("budget", "long", "budget: not a duration"),
         (
@@ -205,7 +201,8 @@ def test_a_variable_that_is_not_set_is_named_with_its_field(tmp_path):
     path = write(tmp_path, change("steps.0.source.path", "${NOWHERE}/visits"))
     with pytest.raises(
         SpecError,
-        match=r"steps\[0\]: source: path: environment variable NOWHERE is not set.*Export it, or write a default",
+        match=r"steps\[0\]: source: path: environment variable NOWHERE is not set"
+        ".*Export it, or write a default",
     ):
         load_pipeline(path, env={})
 

@@ -96,7 +96,8 @@ def test_continuous_is_refused_for_what_needs_batches(changed, why):
 def test_a_trigger_without_an_end_is_the_last_steps():
     with pytest.raises(
         ValidationError,
-        match="step s0: trigger default takes all the time of a run, so no step after it would get any; make it the last step",
+        match="step s0: trigger default takes all the time of a run, "
+        "so no step after it would get any; make it the last step",
     ):
         pipeline({"source": FILES, "trigger": "default"}, {"source": FILES})
     assert (

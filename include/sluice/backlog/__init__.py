@@ -10,14 +10,17 @@ from .delta import (
     table_version,
 )
 from .files import LandedFile, files_in_window, is_hidden, list_files, source_root
-from .kafka import TopicBacklog, describe_losses, measure_expired, measure_topics, planned_offsets
-from .measure import StepBacklog, measure_pipeline, measure_step, note_idle_audits
+from .kafka import TopicBacklog, describe_losses, measure_expired, measure_topics
+from .kafka_offsets import planned_offsets
+from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
+from .probe import Range, StepBacklog
 from .waiting import waiting_files
 
 __all__ = [
     "Arrivals",
     "LandedFile",
+    "Range",
     "StepBacklog",
     "TableBacklog",
     "TablePosition",

@@ -1,4 +1,5 @@
-"""When a folder was last listed in whole, noted beside the checkpoint: what a queue names is trusted only for so long."""
+"""When a folder was last listed in whole, noted beside the checkpoint: what a queue names is
+trusted only for so long."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -11,28 +12,31 @@ from ..storage import replace_file
 
 @dataclass(frozen=True)
 class Audit:
-    """A whole listing of which all files were read. `at`: when it began; `commit`: the newest batch when it was noted; `of`: path, pattern, queue."""
+    """A whole listing of which all files were read. `at`: when it began; `commit`: the newest batch
+    when it was noted; `of`: path, pattern, queue."""
 
     at: datetime
     commit: int | None
     of: list[str]
     unsettled: bool = False
-    """A run took messages and has not given them back: if it died, nobody can take them until their time is up."""
+    """A run took messages and has not given them back: if it died, nobody can take them until their
+    time is up."""
 
     def is_due(self, source: FileSource) -> bool:
         """True when the next listing is due; also for a note from the future."""
         age = datetime.now(UTC) - self.at
-        return not 0 <= age.total_seconds() < source.notifications.audit_every.total_seconds()
+        return not 0 <= age.total_seconds() < source.notified.audit_every.total_seconds()
 
 
 def _identity(source: FileSource) -> list[str]:
-    return [source.path, source.pattern, source.notifications.queue]
+    return [source.path, source.pattern, source.notified.queue]
 
 
 def read_audit(source: FileSource, checkpoint: Checkpoint) -> Audit | None:
-    """The last audit; None where it says nothing about the next run: another source, a checkpoint that was set back, a run that died."""
+    """The last audit; None where it says nothing about the next run: another source, a checkpoint
+    that was set back, a run that died."""
     try:
-        entries = json.loads((checkpoint.folder.parent / "audit.json").read_text())
+        entries = json.loads(checkpoint.beside("audit.json").read_text())
         audit = Audit(**{**entries, "at": datetime.fromisoformat(entries["at"])})
     except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
         return None
@@ -54,6 +58,6 @@ def keep_audit(audit: Audit, checkpoint: Checkpoint, *, unsettled: bool) -> None
 
 
 def _write(checkpoint: Checkpoint, audit: Audit) -> None:
-    folder = checkpoint.folder.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / "audit.json", json.dumps({**asdict(audit), "at": audit.at.isoformat()}))
+    note = checkpoint.beside("audit.json")
+    note.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(note, json.dumps({**asdict(audit), "at": audit.at.isoformat()}))

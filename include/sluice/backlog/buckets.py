@@ -1,4 +1,5 @@
-"""Lists a landing folder in an S3 bucket as Spark's file source would: its objects by pages of a thousand, the hidden ones left out."""
+"""Lists a landing folder in an S3 bucket as Spark's file source would: its objects by pages of a
+thousand, the hidden ones left out."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -11,9 +12,12 @@ Listed = tuple[str, int, float]
 
 
 def walk_bucket(root: str, after: str | None = None) -> Iterator[Listed]:
-    """Every object below a path of a bucket, which may hold globs. A prefix without objects is an empty folder.
+    """Every object below a path of a bucket, which may hold globs.
 
-    Args: after: path of the folder; only objects whose keys sort after it are listed. Raises SourceError for an absent bucket.
+    A prefix without objects is an empty folder.
+
+    Args: after: path of the folder; only objects whose keys sort after it are listed. Raises
+    SourceError for an absent bucket.
     """
     bucket, key = split_uri(root.rstrip("/"))
     start = {"StartAfter": split_uri(after)[1]} if after else {}
@@ -41,7 +45,8 @@ def is_below(root: str, path: str) -> bool:
 
 
 def _matches(pattern: str, key: str) -> bool:
-    """True for an object that is, or lies below, what a glob without braces names; an object whose name ends in a slash only marks a folder."""
+    """True for an object that is, or lies below, what a glob without braces names; an object whose
+    name ends in a slash only marks a folder."""
     parts, names = [part for part in pattern.split("/") if part], key.split("/")
     if (
         not names[-1]
@@ -69,7 +74,8 @@ def _list(uri: str, bucket: str, prefix: str, **how: object) -> Iterator[dict]:
 
 
 def _is_hidden(folder: str) -> bool:
-    """True for folders Spark leaves out where it lists objects instead of folders: nearly its rule for folders, to the letter."""
+    """True for folders Spark leaves out where it lists objects instead of folders: nearly its rule
+    for folders, to the letter."""
     return folder.startswith(".") or (
         folder.startswith("_")
         and "=" not in folder

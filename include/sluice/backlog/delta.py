@@ -1,6 +1,8 @@
-"""Reads a Delta table's log without Spark: its newest commit, and what the commits hold that a stream has not read yet."""
+"""Reads a Delta table's log without Spark: its newest commit, and what the commits hold that a
+stream has not read yet."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,9 +26,34 @@ def table_version(path: str) -> int | None:
     )
 
 
+def find_commit_info(
+    path: str, wanted: Callable[[dict], bool]
+) -> tuple[int, dict, dict[str, str]] | None:
+    """The newest commit whose metadata of the writer's own is wanted.
+
+    Out: version, that metadata, the operation's metrics; None where the log has no such commit
+    (any more).
+    """
+    log = open_path(path) / "_delta_log"
+    for version in range(table_version(path) or 0, -1, -1):
+        try:
+            lines = (log / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return None  # cleaned away, and so is what came before it
+        info: dict = next(
+            (json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {}
+        )
+        text = info.get("userMetadata") or ""
+        metadata = json.loads(text) if text.startswith("{") else {}
+        if wanted(metadata):
+            return version, metadata, info.get("operationMetrics", {})
+    return None
+
+
 @dataclass(frozen=True)
 class TablePosition:
-    """How far a stream has read: up to `version` (not included), or, while it reads the table's first state, part of that version."""
+    """How far a stream has read: up to `version` (not included), or, while it reads the table's
+    first state, part of that version."""
 
     version: int
     whole: bool = True
@@ -43,8 +70,9 @@ def read_position(checkpoint: Checkpoint, batch: int | None) -> TablePosition | 
 
 
 def start_file(checkpoint: Checkpoint) -> Path:
-    """Where the first version is noted of a stream that begins at the end of its table: Delta itself would look for that end anew in every run without rows."""
-    return checkpoint.folder.parent / "start.json"
+    """Where the first version is noted of a stream that begins at the end of its table: Delta
+    itself would look for that end anew in every run without rows."""
+    return checkpoint.beside("start.json")
 
 
 def read_start(checkpoint: Checkpoint) -> int | None:
@@ -63,7 +91,10 @@ class TableBacklog:
 
 
 def measure_table(path: str, position: TablePosition | None) -> TableBacklog | None:
-    """What waits in a table, from its log alone; commits that only rearrange files do not count. None where the log does not say, so that a run has to look."""
+    """What waits in a table, from its log alone; commits that only rearrange files do not count.
+
+    None where the log does not say, so that a run has to look.
+    """
     newest = table_version(path)
     if newest is None or position is None or not position.whole:
         return None

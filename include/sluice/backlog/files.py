@@ -4,14 +4,14 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
 from ..errors import SourceError
 from ..spec import FileSource, Window
-from ..storage import in_bucket, is_remote, open_path
+from ..storage import in_bucket, is_remote, open_path, open_remote
 from .buckets import walk_bucket
 from .globs import compile_glob, expand_braces, expand_path, has_magic
 
@@ -20,7 +20,8 @@ _SUFFIXES = (".tmp", "._COPYING_")
 
 @dataclass(frozen=True)
 class LandedFile:
-    """A file that lies in the landing folder. `path`: as `normalize_uri` writes it; `modified`: epoch seconds."""
+    """A file that lies in the landing folder. `path`: as `normalize_uri` writes it; `modified`:
+    epoch seconds."""
 
     path: str
     size: int
@@ -38,7 +39,8 @@ def is_hidden(name: str) -> bool:
 
 
 def is_hidden_folder(name: str) -> bool:
-    """True for folders below the landing folder that Spark does not enter: its own rule, to the letter."""
+    """True for folders below the landing folder that Spark does not enter: its own rule, to the
+    letter."""
     hidden = (
         (name.startswith("_") and "=" not in name)
         or name.startswith(".")
@@ -55,9 +57,11 @@ def source_root(source: FileSource) -> str:
 def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]:
     """Every file the source would read, oldest first.
 
-    Args: after: in a bucket, list only objects whose keys sort after this path. Raises SourceError when the folder is absent or cannot be read.
+    Args: after: in a bucket, list only objects whose keys sort after this path. Raises SourceError
+    when the folder is absent or cannot be read.
     """
     root = source_root(source)
+    listed: Iterable[LandedFile]
     if in_bucket(root):
         listed = (LandedFile(*one) for one in walk_bucket(root, after))
     else:
@@ -112,13 +116,17 @@ def _refused(folder: str) -> SourceError:
 
 
 def _raise_unless_gone(error: OSError) -> None:
-    """A folder that cannot be read may hold new files: "nothing new" would be a guess. One that was removed meanwhile holds none."""
+    """A folder that cannot be read may hold new files: "nothing new" would be a guess.
+
+    One that was removed meanwhile holds none.
+    """
     if not isinstance(error, FileNotFoundError):
         raise _refused(error.filename) from error
 
 
 def _refuse_endless(start: str, folder: str, name: str) -> None:
-    """Raise for a link to a folder on the way to it: Spark would read each file below it forty times over, and two such links would never end."""
+    """Raise for a link to a folder on the way to it: Spark would read each file below it forty
+    times over, and two such links would never end."""
     path = os.path.join(folder, name)
     if not os.path.islink(path):
         return
@@ -127,7 +135,8 @@ def _refuse_endless(start: str, folder: str, name: str) -> None:
         above.append(os.path.join(above[-1], part))
     if any((os.path.realpath(one) + "/").startswith(target) for one in above):
         raise SourceError(
-            "a link leads back to a folder above it, and Spark would read every file there again and again",
+            "a link leads back to a folder above it, and Spark would read every file there again "
+            "and again",
             where=path,
             value=target[:-1],
             do="Remove the link",
@@ -135,7 +144,8 @@ def _refuse_endless(start: str, folder: str, name: str) -> None:
 
 
 def _stat(path: str) -> Iterator[LandedFile]:
-    """The file at a path; nothing when it is gone by now, no file at all, or a link that ends nowhere."""
+    """The file at a path; nothing when it is gone by now, no file at all, or a link that ends
+    nowhere."""
     try:
         info = os.stat(path)
     except OSError as error:
@@ -147,7 +157,7 @@ def _stat(path: str) -> Iterator[LandedFile]:
 
 
 def _walk_remote(root: str) -> Iterator[LandedFile]:
-    base = open_path(root)
+    base = open_remote(root)
     scheme = root.split("://", 1)[0]
     for path, info in base.fs.find(base.path, detail=True).items():
         modified = info.get("LastModified") or info.get("mtime") or 0
@@ -171,7 +181,8 @@ _DIRECTIVES = {
 
 
 def file_date(path: str, root: str, pattern: str) -> datetime | None:
-    """The date a file's relative path carries under a strptime pattern; None when it carries none."""
+    """The date a file's relative path carries under a strptime pattern; None when it carries
+    none."""
     relative = path.removeprefix(root).lstrip("/")
     regex = "".join(
         _DIRECTIVES.get(part, re.escape(part)) for part in re.split(r"(%[A-Za-z])", pattern)

@@ -1,10 +1,14 @@
-"""Hadoop's globs, as Spark's file source reads them: `*`, `?`, `[a-z]`, `[^a]`, `{a,b}` and `\\` before a special character."""
+"""Hadoop's globs, as Spark's file source reads them: `*`, `?`, `[a-z]`, `[^a]`, `{a,b}` and `\\`
+before a special character."""
 
 import os
 import re
 from collections.abc import Iterator
 
+from ..storage import is_remote
+
 _MAGIC = re.compile(r"[{}\[\]*?\\]")
+_SPECIAL = re.compile(r"([\\{}\[\]*?,^])")
 
 
 def has_magic(path: str) -> bool:
@@ -51,7 +55,8 @@ def compile_glob(pattern: str) -> re.Pattern:
 
 
 def expand_path(path: str) -> list[str]:
-    """The files and folders an absolute path names: itself where it has no glob, else every one that matches. Hidden names match like all others."""
+    """The files and folders an absolute path names: itself where it has no glob, else every one
+    that matches. Hidden names match like all others."""
     if not has_magic(path):
         return [path] if os.path.exists(path) else []
     return sorted(
@@ -79,3 +84,19 @@ def _descend(folder: str, parts: list[str]) -> Iterator[str]:
     for name in names:
         if glob.fullmatch(name):
             yield from _descend(os.path.join(folder, name), parts[1:])
+
+
+def _escape(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def any_name(names: list[str]) -> str:
+    """A glob that matches these names and no other."""
+    return _escape(names[0]) if len(names) == 1 else "{" + ",".join(map(_escape, names)) + "}"
+
+
+def any_folder(folders: list[str]) -> str:
+    """A glob for some folders of one store: its scheme and bucket come before the glob, because
+    Hadoop reads them first."""
+    store = "/".join([*folders[0].split("/", 3)[:3], ""]) if is_remote(folders[0]) else ""
+    return store + any_name([f"{folder}/".removeprefix(store).rstrip("/") for folder in folders])

@@ -1,6 +1,7 @@
 """What waits in Kafka's topics: a checkpoint's offsets against the brokers' own, no JVM.
 
-"Waiting" counts offsets. Marks of transactions, aborted records and compaction take offsets too, so it may be more than there are rows, never less.
+"Waiting" counts offsets. Marks of transactions, aborted records and compaction take offsets too, so
+it may be more than there are rows, never less.
 """
 
 from dataclasses import dataclass, field
@@ -8,12 +9,10 @@ from datetime import datetime
 
 from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
-from ..spec import KafkaSource, KafkaStart, resolve_cluster
+from ..spec import KafkaSource, resolve_cluster
 from .kafka_broker import Broker, Offsets, connect
+from .kafka_offsets import committed_offsets, compare_offsets, find_start, most_waiting, reach
 from .kafka_pattern import compile_pattern
-
-TIMED_PARTITIONS = 8
-"""Partitions of which the first waiting record is read for its time: those with the most waiting."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +24,16 @@ class TopicBacklog:
     lost: Offsets = field(default_factory=dict)
     """How many offsets the next run would have read, had the brokers kept them."""
     gone: dict[str, list[int]] = field(default_factory=dict)
-    """Partitions the checkpoint has read and the source has no more: deleted, or not asked for any more."""
+    """Partitions the checkpoint has read and the source has no more: deleted, or not asked for any
+    more."""
     recreated: dict[str, list[int]] = field(default_factory=dict)
-    """Partitions that end before the place up to which they were read: the topic was made anew, or lost its end."""
+    """Partitions that end before the place up to which they were read: the topic was made anew, or
+    lost its end."""
     new: dict[str, list[int]] = field(default_factory=dict)
     """Partitions the checkpoint does not know; they are read from their first record."""
     oldest: datetime | None = None
-    """Time of the first waiting record, UTC; None when nothing waits or no record was to be had in time."""
+    """Time of the first waiting record, UTC; None when nothing waits or no record was to be had in
+    time."""
     partitions: dict[str, list[int]] = field(default_factory=dict, compare=False)
     """All that the source reads and the brokers have."""
     unknown_start: bool = False
@@ -46,7 +48,8 @@ class TopicBacklog:
 
     @property
     def must_run(self) -> bool:
-        """False only when a run would find nothing new, and nothing that somebody should hear of."""
+        """False only when a run would find nothing new, and nothing that somebody should hear
+        of."""
         return bool(
             self.records
             or self.lost
@@ -78,47 +81,19 @@ def describe_losses(backlog: TopicBacklog) -> list[str]:
     )
     return notes + (
         [
-            f"partitions end before the place up to which they were read, so they were made anew: {', '.join(anew)}"
+            "partitions end before the place up to which they were read, so they were made anew: "
+            f"{', '.join(anew)}"
         ]
         if anew
         else []
     )
 
 
-def committed_offsets(checkpoint: Checkpoint) -> Offsets | None:
-    """Topic -> partition -> the offset to be read next; before the first finished batch where the source began; None when nothing is noted."""
-    if checkpoint.newest_commit is None:
-        initial = checkpoint.initial_offset()
-        return None if initial is None else _parse(initial)
-    return _parse(checkpoint.source_offset(checkpoint.newest_commit))
-
-
-def planned_offsets(checkpoint: Checkpoint, batch: int) -> dict[str, dict[int, tuple[int, int]]]:
-    """Topic -> partition -> first offset and the one after the last, of a planned batch. Offsets that the brokers lost are in it: they were planned."""
-    before = _parse(
-        checkpoint.source_offset(batch - 1) if batch else checkpoint.initial_offset() or {}
-    )
-    until = _parse(checkpoint.source_offset(batch))
-    # A partition that ends before its beginning was made anew; Spark reads nothing of it. One that is new is read from its first record.
-    return {
-        topic: {
-            p: (min(before.get(topic, {}).get(p, 0), end), end) for p, end in partitions.items()
-        }
-        for topic, partitions in until.items()
-    }
-
-
-def _parse(position: dict) -> Offsets:
-    return {
-        topic: {int(partition): offset for partition, offset in partitions.items()}
-        for topic, partitions in position.items()
-    }
-
-
 def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     """Ask the brokers what waits; answers within about ten seconds.
 
-    Raises SourceError for a topic that is not there and was never read; TransientError when the brokers cannot be asked, so that a run decides.
+    Raises SourceError for a topic that is not there and was never read; TransientError when the
+    brokers cannot be asked, so that a run decides.
     """
     committed = committed_offsets(checkpoint)
     pattern = compile_pattern(source.subscribe_pattern) if source.subscribe_pattern else None
@@ -132,31 +107,42 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     )
     first = broker.first_offsets(partitions)
     end = broker.end_offsets(partitions, source.isolation)
-    moment = getattr(source.start, "timestamp", None) if committed is None else None
     start, unknown = (
         (committed, False)
         if committed is not None
-        else find_start(
-            source.start, first, end, broker.offsets_at(partitions, moment) if moment else {}
-        )
+        else _first_offsets(source, broker, partitions, first, end)
     )
     if committed is not None and any(
         offset > end.get(t, {}).get(p, offset)
         for t, known in committed.items()
         for p, offset in known.items()
     ):
-        end = _reach(end, broker.end_offsets(partitions, "read_uncommitted"), committed)
+        end = reach(end, broker.end_offsets(partitions, "read_uncommitted"), committed)
     found = compare_offsets(start, first, end, first_run=committed is None)
     return TopicBacklog(
         **found,
         partitions=partitions,
-        oldest=broker.first_time(_most_waiting(found["waiting"], start, first), source.isolation),
+        oldest=broker.first_time(most_waiting(found["waiting"], start, first), source.isolation),
         unknown_start=unknown,
     )
 
 
+def _first_offsets(
+    source: KafkaSource,
+    broker: Broker,
+    partitions: dict[str, list[int]],
+    first: Offsets,
+    end: Offsets,
+) -> tuple[Offsets, bool]:
+    """Where the first run begins, and whether it has to run for that place to stay where it is."""
+    moment = source.start_moment
+    at = broker.offsets_at(partitions, moment) if moment is not None else {}
+    return find_start(source.start, first, end, at)
+
+
 def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> dict[str, int]:
-    """How many offsets of ranges the brokers do not have any more, by `topic/partition`, where there are any. Raises TransientError when they cannot be asked."""
+    """How many offsets of ranges the brokers do not have any more, by `topic/partition`, where
+    there are any. Raises TransientError when they cannot be asked."""
     partitions: dict[str, list[int]] = {}
     for place in ranges:
         topic, _, partition = place.rpartition("/")
@@ -174,7 +160,10 @@ def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> 
 
 
 def _choose(source: KafkaSource, broker: Broker, committed: Offsets) -> dict[str, list[int]]:
-    """The partitions of the topics by name that are there. Raises SourceError for those that are not and never were."""
+    """The partitions of the topics by name that are there.
+
+    Raises SourceError for those that are not and never were.
+    """
     wanted = source.assign or dict.fromkeys(source.subscribe)
     found = broker.find_partitions(lambda topic: topic in wanted)
     missing = sorted(topic for topic in wanted if topic not in found and topic not in committed)
@@ -194,77 +183,4 @@ def _choose(source: KafkaSource, broker: Broker, committed: Offsets) -> dict[str
     return {
         topic: [p for p in partitions if not source.assign or p in source.assign[topic]]
         for topic, partitions in found.items()
-    }
-
-
-def _reach(committed_end: Offsets, end: Offsets, committed: Offsets) -> Offsets:
-    """Ends, but where a partition was read beyond the end of what is committed in it (by a run that reads all), no less than that."""
-    return {
-        t: {
-            p: max(offset, min(committed.get(t, {}).get(p, 0), end.get(t, {}).get(p, 0)))
-            for p, offset in partitions.items()
-        }
-        for t, partitions in committed_end.items()
-    }
-
-
-def find_start(
-    start: str | KafkaStart, first: Offsets, end: Offsets, at: Offsets
-) -> tuple[Offsets, bool]:
-    """Where the first run would begin, and whether it has to run for that place to stay where it is. `at`: the first offsets at `start.timestamp`."""
-    if isinstance(start, str):
-        named = {t: dict.fromkeys(partitions, start) for t, partitions in end.items()}
-    elif start.offsets is not None:
-        named = {
-            t: {p: start.offsets.get(t, {}).get(p, "earliest") for p in partitions}
-            for t, partitions in end.items()
-        }
-    else:  # a partition without such a record is read from its end as of the first run: where that is must be noted before older records come
-        named = {
-            t: {p: offset if offset >= 0 else "latest" for p, offset in partitions.items()}
-            for t, partitions in at.items()
-        }
-    places = {"earliest": first, "latest": end}
-    found = {
-        t: {p: places[o][t][p] if isinstance(o, str) else o for p, o in partitions.items()}
-        for t, partitions in named.items()
-    }
-    return found, any(
-        offset == "latest" for partitions in named.values() for offset in partitions.values()
-    )
-
-
-def compare_offsets(
-    start: Offsets, first: Offsets, end: Offsets, first_run: bool = False
-) -> dict[str, dict]:
-    """Waiting, lost, gone, recreated and new of TopicBacklog, from where reading goes on, the first offset there is, and the one after the last."""
-    found: dict[str, dict] = {"waiting": {}, "lost": {}, "gone": {}, "recreated": {}, "new": {}}
-    for topic, partitions in end.items():
-        for partition, last in partitions.items():
-            low, begin = first[topic][partition], start.get(topic, {}).get(partition)
-            if begin is None:
-                found["new"].setdefault(topic, []).append(partition)
-                begin = 0
-            if begin > last and not first_run:
-                found["recreated"].setdefault(topic, []).append(partition)
-                begin = low
-            if begin < low:
-                found["lost"].setdefault(topic, {})[partition] = low - begin
-            if last > max(begin, low):
-                found["waiting"].setdefault(topic, {})[partition] = last - max(begin, low)
-    for topic, partitions in start.items():
-        if missing := sorted(p for p in partitions if p not in end.get(topic, {})):
-            found["gone"][topic] = missing
-    return found
-
-
-def _most_waiting(waiting: Offsets, start: Offsets, first: Offsets) -> dict[tuple[str, int], int]:
-    """Topic and partition -> the first offset that waits, of the partitions with the most."""
-    places = sorted(
-        ((count, t, p) for t, partitions in waiting.items() for p, count in partitions.items()),
-        reverse=True,
-    )
-    return {
-        (t, p): max(start.get(t, {}).get(p, 0), first[t][p])
-        for _, t, p in places[:TIMED_PARTITIONS]
     }

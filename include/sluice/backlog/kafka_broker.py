@@ -5,13 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import TransientError
 from ..spec import KafkaCluster, client_config
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka import Consumer
+    from confluent_kafka.admin import AdminClient, OffsetSpec
 
 Offsets = dict[str, dict[int, int]]
 """Topic -> partition -> offset."""
@@ -26,17 +27,21 @@ INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 @dataclass
 class Broker:
-    """A client of one cluster, for one probe. `deadline`: `time.monotonic()` after which it gives up."""
+    """A client of one cluster, for one probe. `deadline`: `time.monotonic()` after which it gives
+    up."""
 
     config: dict = field(repr=False)
     deadline: float
     refusals: list[str] = field(default_factory=list)
     """Why the brokers would not have this client: what waiting longer cannot mend."""
     troubles: list[str] = field(default_factory=list)
-    admin: "AdminClient | None" = None
+    admin: "AdminClient" = field(init=False)
 
     def find_partitions(self, wanted: Callable[[str], bool]) -> dict[str, list[int]]:
-        """Topic -> partitions, of the wanted topics that are there and that this user may see. Never creates one."""
+        """Topic -> partitions, of the wanted topics that are there and that this user may see.
+
+        Never creates one.
+        """
         topics = self._ask(
             lambda seconds: self.admin.list_topics(timeout=seconds), again=True
         ).topics
@@ -55,7 +60,8 @@ class Broker:
         return self._offsets(partitions, OffsetSpec.earliest())
 
     def end_offsets(self, partitions: dict[str, list[int]], isolation: str) -> Offsets:
-        """The offset after the last that may be read: under read_committed, before the oldest transaction that is still open."""
+        """The offset after the last that may be read: under read_committed, before the oldest
+        transaction that is still open."""
         from confluent_kafka.admin import OffsetSpec
 
         return self._offsets(partitions, OffsetSpec.latest(), isolation)
@@ -67,7 +73,10 @@ class Broker:
         return self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
 
     def _offsets(
-        self, partitions: dict[str, list[int]], spec: object, isolation: str = "read_uncommitted"
+        self,
+        partitions: dict[str, list[int]],
+        spec: "OffsetSpec",
+        isolation: str = "read_uncommitted",
     ) -> Offsets:
         from confluent_kafka import IsolationLevel, TopicPartition
 
@@ -87,7 +96,8 @@ class Broker:
         return found
 
     def first_time(self, places: dict[tuple[str, int], int], isolation: str) -> datetime | None:
-        """The earliest time of the first records from some places on, UTC; None where there is none to be had within a glance. Never fails."""
+        """The earliest time of the first records from some places on, UTC; None where there is none
+        to be had within a glance. Never fails."""
         from confluent_kafka import Consumer, KafkaException, TopicPartition
 
         if not places:
@@ -115,8 +125,9 @@ class Broker:
             return None
         return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
 
-    def _ask(self, question: Callable[[float], object], again: bool = False) -> object:
-        """The answer to a question, asked again where nobody was there; a refusal ends it at once, the deadline otherwise."""
+    def _ask(self, question: Callable[[float], Any], again: bool = False) -> Any:
+        """The answer to a question, asked again where nobody was there; a refusal ends it at once,
+        the deadline otherwise."""
         from confluent_kafka import KafkaError, KafkaException
 
         away = (
@@ -148,7 +159,10 @@ class Broker:
 
 
 def connect(cluster: KafkaCluster) -> Broker:
-    """A client of a cluster; brokers that are away are noticed when they are asked. Raises SpecError or TransientError for settings no client can have."""
+    """A client of a cluster; brokers that are away are noticed when they are asked.
+
+    Raises SpecError or TransientError for settings no client can have.
+    """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -175,19 +189,19 @@ def connect(cluster: KafkaCluster) -> Broker:
     return broker
 
 
-def _poll_times(consumer: object, left: set[tuple[str, int]], deadline: float) -> list[int]:
+def _poll_times(consumer: "Consumer", left: set[tuple[str, int]], deadline: float) -> list[int]:
     """Milliseconds since 1970 of the first record of each place, as far as they come in time."""
     from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, TopicPartition
 
     times = []
     while left and time.monotonic() < deadline:
         for message in consumer.consume(200, timeout=0.1):
-            place = message.topic(), message.partition()
-            if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
+            place, error = (message.topic(), message.partition()), message.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 continue
             if place in left:
                 left.discard(place)
                 consumer.pause([TopicPartition(*place)])
-                if message.error() is None and message.timestamp()[0] != TIMESTAMP_NOT_AVAILABLE:
+                if error is None and message.timestamp()[0] != TIMESTAMP_NOT_AVAILABLE:
                     times.append(message.timestamp()[1])
     return times

@@ -7,11 +7,15 @@ _COMMON = re.compile(
     rf"(?:\(\?i\))?(?:[\w.|^$)-]|\\[.dwDW-]|{_SET}|\((?:\?[:=!])?|[*+?]|\{{\d+(?:,\d*)?\}})*",
     re.ASCII,
 )
-"""What both read alike. Others they read differently without a word: `[a-z&&[^b]]` is an intersection to Java, a set and more to Python."""
+"""What both read alike. Others they read differently without a word: `[a-z&&[^b]]` is an
+intersection to Java, a set and more to Python."""
 
 
 def compile_pattern(pattern: str) -> re.Pattern | None:
-    """The same pattern for Python; None when only Java can say what it means. To be used with `search`: that is what Spark does with topic names."""
+    """The same pattern for Python; None when only Java can say what it means.
+
+    To be used with `search`: that is what Spark does with topic names.
+    """
     if not _COMMON.fullmatch(pattern):
         return None
     try:

@@ -1,7 +1,9 @@
-"""New objects as a queue names them: S3's own events in SQS, sent there directly, through SNS or through EventBridge. Discovery then costs no listing.
+"""New objects as a queue names them: S3's own events in SQS, sent there directly, through SNS or
+through EventBridge. Discovery then costs no listing.
 
-A queue delivers at least once, in any order, and may be set up after the first files: so a name counts only until the checkpoint knows the file,
-a message goes only when all its files are committed, and a full listing still audits the folder now and then.
+A queue delivers at least once, in any order, and may be set up after the first files: so a name
+counts only until the checkpoint knows the file, a message goes only when all its files are
+committed, and a full listing still audits the folder now and then.
 """
 
 import json
@@ -28,7 +30,8 @@ _PAGE = 10  # messages: SQS gives and takes no more at a time
 
 @dataclass(frozen=True)
 class Notice:
-    """One message. `files`: the objects it says were created; none for a removal or a test. `understood`: False for a message of another kind."""
+    """One message. `files`: the objects it says were created; none for a removal or a test.
+    `understood`: False for a message of another kind."""
 
     receipt: str
     files: tuple[LandedFile, ...] = ()
@@ -80,7 +83,8 @@ def _landed(scheme: str, found: dict, key: str, moment: str) -> LandedFile:
 
 
 def _sqs(queue: str) -> "BaseClient":
-    """The client for a queue's own region: boto3 asks the one it is set up for, whatever the URL says."""
+    """The client for a queue's own region: boto3 asks the one it is set up for, whatever the URL
+    says."""
     found = re.search(r"//sqs\.([\w-]+)\.amazonaws\.|//([\w-]+)\.queue\.amazonaws\.", queue)
     return aws_client("sqs", found and (found[1] or found[2]))
 
@@ -116,18 +120,18 @@ def receive_notices(
     wait: int = 1,
     seconds: float = 60.0,
 ) -> tuple[list[Notice], bool]:
-    """Take messages until the queue gives none, or the limit or the time is reached; returns them, and whether the queue gave all it had.
+    """Take messages until the queue gives none, or the limit or the time is reached; returns them,
+    and whether the queue gave all it had.
 
-    Args: queue: its URL. source: whose files count; a message about others is held as one without files. hold: seconds for which nobody else gets what was
-    taken (at most 43 200, SQS's limit): longer than the run's budget. wait: seconds to wait for a first message; a short wait asks all of SQS's servers, none
-    only some. Raises SourceError for an absent queue, TransientError for one that cannot be reached.
+    Args: queue: its URL. source: whose files count; a message about others is held as one without
+    files. hold: seconds for which nobody else gets what was taken (at most 43 200, SQS's limit):
+    longer than the run's budget. wait: seconds to wait for a first message; a short wait asks all
+    of SQS's servers, none only some. Raises SourceError for an absent queue, TransientError for one
+    that cannot be reached.
     """
-    scheme, taken, deadline, emptied = (
-        source_root(source).partition("://")[0],
-        {},
-        time.monotonic() + seconds,
-        False,
-    )
+    scheme, deadline = source_root(source).partition("://")[0], time.monotonic() + seconds
+    taken: dict[str, Notice] = {}
+    emptied = False
     while not emptied and len(taken) < limit and time.monotonic() < deadline:
         with _queue_errors(queue):
             answer = _sqs(queue).receive_message(
@@ -143,9 +147,10 @@ def receive_notices(
                 for f in files or ()
                 if is_below(source_root(source), f.path) and is_wanted(source, f.name)
             )
+            # The newest receipt is the one that counts.
             taken[message["MessageId"]] = Notice(
                 message["ReceiptHandle"], wanted, files is not None
-            )  # the newest receipt is the one that counts
+            )
         emptied = not answer.get("Messages")
     return list(taken.values()), emptied
 
@@ -155,25 +160,26 @@ def split_settled(
 ) -> tuple[list[Notice], list[Notice]]:
     """Messages that may go, and those that must stay.
 
-    Args: committed: paths of all files of committed batches. A message that was not understood stays, for the queue's own dead letters.
+    Args: committed: paths of all files of committed batches. A message that was not understood
+    stays, for the queue's own dead letters.
     """
-    settled, open_ = [], []
+    settled: list[Notice] = []
+    left: list[Notice] = []
     for notice in notices:
-        (
-            settled
-            if notice.understood and all(f.path in committed for f in notice.files)
-            else open_
-        ).append(notice)
-    return settled, open_
+        over = notice.understood and all(f.path in committed for f in notice.files)
+        (settled if over else left).append(notice)
+    return settled, left
 
 
 def delete_notices(queue: str, notices: list[Notice]) -> int:
-    """Delete messages; returns how many the queue kept (they come again, and the checkpoint knows their files)."""
+    """Delete messages; returns how many the queue kept (they come again, and the checkpoint knows
+    their files)."""
     return _in_pages(queue, "delete_message_batch", notices)
 
 
 def return_notices(queue: str, notices: list[Notice]) -> int:
-    """Let messages be taken again at once, because this run will not read their files; returns how many stay held until their time is up."""
+    """Let messages be taken again at once, because this run will not read their files; returns how
+    many stay held until their time is up."""
     return _in_pages(queue, "change_message_visibility_batch", notices, VisibilityTimeout=0)
 
 
@@ -192,7 +198,10 @@ def _in_pages(queue: str, call: str, notices: list[Notice], **more: int) -> int:
 
 
 def waiting_count(queue: str) -> int:
-    """About how many messages can be taken now; the probe's cheap question. Zero is not proof: SQS counts with a delay, so an audit must still come."""
+    """About how many messages can be taken now; the probe's cheap question.
+
+    Zero is not proof: SQS counts with a delay, so an audit must still come.
+    """
     with _queue_errors(queue):
         found = _sqs(queue).get_queue_attributes(
             QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]

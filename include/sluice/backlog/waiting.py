@@ -7,14 +7,19 @@ from ..spec import FileSource
 from ..storage import in_bucket
 from .files import LandedFile, list_files, source_root
 
+_SAME_TIME = 2000
+"""Milliseconds by which two times of one file may differ: stores keep them in seconds or in
+milliseconds."""
 _LISTED_AGAIN = {"name": 900, "folder": 2}
-"""Files, or folders, before the end of what was read that an ordered listing starts at: nine tenths of a page, so that one request shows what is new."""
+"""Files, or folders, before the end of what was read that an ordered listing starts at: nine tenths
+of a page, so that one request shows what is new."""
 
 
 def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[LandedFile], list[str]]:
     """Files the next run would read, oldest first, and what a person should know about the others.
 
-    A file is known by its path: one that was overwritten after it was read is not read again, and says so here (with `ordered_by` only the newest are looked at).
+    A file is known by its path: one that was overwritten after it was read is not read again, and
+    says so here (with `ordered_by` only the newest are looked at).
     """
     committed = checkpoint.log_offset(checkpoint.newest_commit)
     seen = {f.path: f for f in checkpoint.seen_files()}
@@ -23,18 +28,21 @@ def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[Land
         known = seen.get(landed.path)
         if known is None or known.log_id > committed:
             waiting.append(landed)
-        elif (
-            abs(landed.modified * 1000 - known.modified_ms) > 2000
-        ):  # stores keep times in seconds or in milliseconds
+        elif abs(landed.modified * 1000 - known.modified_ms) > _SAME_TIME:
             changed.append(landed.name)
-    note = f"{len(changed)} file(s) changed after they were read and are not read again: {', '.join(changed[:3])}; land a correction under a new name"
+    note = (
+        f"{len(changed)} file(s) changed after they were read and are not read again: "
+        f"{', '.join(changed[:3])}; land a correction under a new name"
+    )
     return waiting, [note] if changed else []
 
 
 def _list_after(source: FileSource, seen: dict[str, SeenFile], committed: int) -> str | None:
-    """Where a listing may start when the user says that names or folders sort by arrival; None lists everything.
+    """Where a listing may start when the user says that names or folders sort by arrival; None
+    lists everything.
 
-    Before every file that was planned and not read, and some way before the greatest one that was read: an upload that took long shows up behind its successors.
+    Before every file that was planned and not read, and some way before the greatest one that was
+    read: an upload that took long shows up behind its successors.
     """
     root = source_root(source).rstrip("/") + "/"
     if source.ordered_by is None or not in_bucket(root):

@@ -1,11 +1,13 @@
 """Identity, ownership and memory of checkpoints."""
 
+from .attempt import Attempt, note_attempt, read_attempt
 from .epochs import complete_epochs
-from .holder import Holder, check_parents
+from .holder import Holder, check_parents, start_of
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint, SeenFile, normalize_uri
-from .manifest import Manifest, open_manifest
+from .manifest import Manifest, note_target, noted_target, open_manifest
+from .rights import Rights
 
 __all__ = [
     "Checkpoint",
@@ -21,6 +23,13 @@ __all__ = [
     "forget",
     "hold_lease",
     "note_batch",
+    "note_attempt",
+    "note_target",
+    "noted_target",
     "open_manifest",
+    "Attempt",
+    "read_attempt",
+    "Rights",
     "take_turn",
+    "start_of",
 ]

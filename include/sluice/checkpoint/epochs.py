@@ -1,8 +1,10 @@
 """Makes the notes of continuous mode readable for micro-batches.
 
-Continuous mode notes its place without the metadata (watermark, time, settings) that a query of micro-batches starts from. Spark 4.2 then ends with
-"Cannot invoke WatermarkTracker.currentWatermark() because the return value of MicroBatchExecution.watermarkTracker() is null". Such a query has no watermark
-and no state, so the metadata of a query that has seen no time yet is the true one.
+Continuous mode notes its place without the metadata (watermark, time, settings) that a query of
+micro-batches starts from. Spark 4.2 then ends with "Cannot invoke
+WatermarkTracker.currentWatermark() because the return value of
+MicroBatchExecution.watermarkTracker() is null". Such a query has no watermark and no state, so the
+metadata of a query that has seen no time yet is the true one.
 """
 
 import json
@@ -12,7 +14,8 @@ from ..storage import is_remote, open_path, replace_file
 
 
 def complete_epochs(checkpoint: str) -> None:
-    """Give the two newest notes of a checkpoint (`<checkpoint>/spark`) their metadata where they have none: from these a query goes on. Call it under the lease."""
+    """Give the two newest notes of a checkpoint (`<checkpoint>/spark`) their metadata where they
+    have none: from these a query goes on. Call it under the lease."""
     folder = open_path(checkpoint) / "offsets"
     try:
         numbers = sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())

@@ -11,9 +11,16 @@ from pydantic import BaseModel
 
 from ..errors import ParentLost
 
+_PROC = Path("/proc")
+_START_TICKS = 19
+"""Place of the start time among the fields of /proc/<pid>/stat that follow the process's name."""
+
 
 def _place() -> str:
-    """What process ids mean here: two processes share it when each can see the other (same boot, same container)."""
+    """What process ids mean here.
+
+    Two processes share it when each can see the other: same boot, same container.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -22,12 +29,13 @@ def _place() -> str:
 
 
 class Holder(BaseModel):
-    """A run that holds (or held) a lease. `started`: of the process, epoch seconds, because process ids are used again."""
+    """A run that holds (or held) a lease."""
 
     run_id: str
     host: str
     pid: int
-    started: float
+    start: float
+    """Of the process, as `start_of` tells it: process ids are used again."""
     place: str
     since: str
     nonce: str
@@ -43,24 +51,24 @@ class Holder(BaseModel):
             run_id=run_id,
             host=socket.gethostname(),
             pid=pid,
-            started=psutil.Process(pid).create_time(),
+            start=start_of(pid),
             place=_place(),
             since=datetime.now(UTC).isoformat(timespec="seconds"),
             nonce=uuid4().hex,
         )
 
     def is_gone(self) -> bool:
-        """True when the process is known to have ended; False when it lives or cannot be seen from here."""
-        return self.place == _place() and not is_running(self.pid, self.started)
+        """True when the process is known to have ended; False also where it cannot be seen."""
+        return self.place == _place() and not is_running(self.pid, self.start)
 
     def __str__(self) -> str:
         return f"run {self.run_id} (process {self.pid} on {self.host})"
 
 
 def check_parents(parents: list[tuple[int, float]]) -> None:
-    """Raise ParentLost when one of these processes (id, start time) is gone."""
-    for pid, started in parents:
-        if not is_running(pid, started):
+    """Raise ParentLost when one of these processes (id, `start_of`) is gone."""
+    for pid, start in parents:
+        if not is_running(pid, start):
             raise ParentLost(
                 "the process that asked for this run is gone, so it stops",
                 value=f"process {pid}",
@@ -68,12 +76,26 @@ def check_parents(parents: list[tuple[int, float]]) -> None:
             )
 
 
-def is_running(pid: int, started: float) -> bool:
-    """True while a process of this machine runs that started then (epoch seconds): ids are used again."""
+def is_running(pid: int, start: float) -> bool:
+    """True while the process of this machine runs that has this `start_of`: ids are used again."""
     try:
-        process = psutil.Process(pid)
-        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - started) < 1
+        zombie = psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        return not zombie and abs(start_of(pid) - start) < 1
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:
         return True
+
+
+def start_of(pid: int) -> float:
+    """When a process started, told so that setting the clock does not move it.
+
+    Seconds since boot where the system counts them; else the time of day that it kept from then.
+    Raises psutil.NoSuchProcess.
+    """
+    try:
+        stat = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return psutil.Process(pid).create_time()
+    ticks = stat.rpartition(b")")[2].split()[_START_TICKS]  # a name may hold anything before `)`
+    return int(ticks) / os.sysconf("SC_CLK_TCK")

@@ -1,15 +1,18 @@
-"""The batches a run finished, noted one by one beside the checkpoint, so that a run that dies before its report does not take their counts with it."""
+"""The batches a run finished, noted one by one beside the checkpoint, so that a run that dies
+before its report does not take their counts with it."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from ..report import BatchReport, read_report
+from ..report import BatchReport, kept_reports, read_report
 from ..storage import Paths, open_path, replace_file
 
 
 class Entry(BaseModel):
-    """One finished batch: its counts, and (evaluated, unexpected, samples) of each row rule by name."""
+    """One finished batch: its counts, and (evaluated, unexpected, samples) of each row rule by
+    name."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +32,8 @@ def _folder(checkpoint: str) -> Path:
 
 
 def note_batch(checkpoint: str, entry: Entry) -> None:
-    """Note a batch before Spark commits it; a replay of the batch notes it again, over the first note."""
+    """Note a batch before Spark commits it; a replay of the batch notes it again, over the first
+    note."""
     folder = _folder(checkpoint)
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / f"{entry.batch.batch_id}.json", entry.model_dump_json())
@@ -49,26 +53,24 @@ def read_journal(checkpoint: str) -> list[Entry]:
 def find_unreported(
     paths: Paths, step: str, checkpoint: str, run_id: str | None, newest_commit: int | None
 ) -> tuple[list[Entry], list[Entry]]:
-    """Split the notes of committed batches: those no report holds (a run died, or `run_id` itself ran before and its report will be replaced), and the rest."""
-    missing, reported = [], []
+    """Split the notes of committed batches: those no report holds (a run died, or `run_id` itself
+    ran before and its report will be replaced), and the rest."""
+    missing: list[Entry] = []
+    reported: list[Entry] = []
     for entry in read_journal(checkpoint):
         if newest_commit is None or entry.batch.batch_id > newest_commit:
             continue  # the batch was not committed: it comes again, and is noted again
-        (
-            missing if entry.run_id == run_id or not _is_reported(paths, step, entry) else reported
-        ).append(entry)
+        (reported if _is_reported(paths, step, entry, run_id) else missing).append(entry)
     return missing, reported
 
 
-def _is_reported(paths: Paths, step: str, entry: Entry) -> bool:
-    try:
-        report = read_report(paths.reports(), entry.run_id)
-    except FileNotFoundError:
-        return False
-    return any(
-        s.name == step and any(b.batch_id == entry.batch.batch_id for b in s.batches)
-        for s in report.steps
-    )
+def _is_reported(paths: Paths, step: str, entry: Entry, run_id: str | None) -> bool:
+    """Whether a report holds it that will not be replaced: any but that of `run_id`."""
+    reports = kept_reports(paths.reports(), entry.run_id)
+    if entry.run_id != run_id:
+        with suppress(FileNotFoundError):  # the run died before its report
+            reports.append(read_report(paths.reports(), entry.run_id))
+    return any((step, entry.batch.identity) in report.told for report in reports)
 
 
 def forget(checkpoint: str, entries: list[Entry]) -> None:

@@ -1,8 +1,11 @@
-"""The right to use a checkpoint or to commit to a table: one run at a time, with a number that outranks every earlier holder's.
+"""The right to use a checkpoint or to commit to a table: one run at a time, with a number that
+outranks every earlier holder's.
 
-A claim is a numbered file, created exclusively. The highest number holds; its holder writes it again at every heartbeat and marks it when it lets go.
-A run that comes next claims the next number: at once where the holder let go or its process is known to have ended, otherwise only after it was silent
-for as long as a lease lasts and stayed silent for two heartbeats more. Before each write a holder looks whether a higher number is there.
+A claim is a numbered file, created exclusively. The highest number holds; its holder writes it
+again at every heartbeat and marks it when it lets go. A run that comes next claims the next number:
+at once where the holder let go or its process is known to have ended, otherwise only after it was
+silent for as long as a lease lasts and stayed silent for two heartbeats more. Before each write a
+holder looks whether a higher number is there.
 """
 
 import logging
@@ -37,7 +40,10 @@ class Lease:
         self._thread.start()
 
     def check(self) -> None:
-        """Look whether the right is still ours. Raises LeaseLost; an unreachable store raises what it raises."""
+        """Look whether the right is still ours.
+
+        Raises LeaseLost; an unreachable store raises what it raises.
+        """
         newest = self.store.newest()
         if (
             newest is None
@@ -88,11 +94,9 @@ class Lease:
             )
 
 
-def _is_free(store: LeaseStore, claim: Claim | None) -> bool:
-    """True when the next number may be claimed."""
-    if claim is None or (
-        claim.holder is not None and (claim.holder.released or claim.holder.is_gone())
-    ):
+def _is_free(store: LeaseStore, claim: Claim) -> bool:
+    """True when the number after this claim may be claimed."""
+    if claim.holder is not None and (claim.holder.released or claim.holder.is_gone()):
         return True
     if claim.silent <= LEASE_SECONDS:
         return False
@@ -106,7 +110,7 @@ def _take(store: LeaseStore, me: Holder) -> int | Claim:
     """Claim the next number; the claim that stands in the way where there is one."""
     while True:
         claim = store.newest()
-        if not _is_free(store, claim):
+        if claim is not None and not _is_free(store, claim):
             return claim
         number = claim.number + 1 if claim else 1
         if store.create(number, me.model_dump_json()):
@@ -122,16 +126,23 @@ def _take(store: LeaseStore, me: Holder) -> int | Claim:
 def hold_lease(folder: str, run_id: str, wait: float = 0.0) -> Iterator[Lease]:
     """Hold the lease of a folder for the length of a block.
 
-    Args: folder: where its claims lie (path or `s3a://` prefix). wait: seconds to wait for a turn. Raises CheckpointBusy, saying who holds it and since when.
+    Args:
+        folder: where its claims lie (path or `s3a://` prefix).
+        run_id: on whose behalf.
+        wait: seconds to wait for a turn.
+
+    Raises CheckpointBusy, saying who holds it and since when.
     """
     store, me, deadline = open_leases(folder), Holder.me(run_id), time.monotonic() + wait
     while isinstance(taken := _take(store, me), Claim):
         if time.monotonic() >= deadline:
             holder = taken.holder
             raise CheckpointBusy(
-                f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} (number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
+                f"{holder or 'an unknown run'} holds it since {holder.since if holder else '?'} "
+                f"(number {taken.number}, last heard of {max(0.0, taken.silent):.0f} s ago)",
                 where=folder,
-                do=f"Wait for it to end, or stop it; a holder that is silent for {LEASE_SECONDS:.0f} s is outranked",
+                do="Wait for it to end, or stop it; a holder that is silent for "
+                f"{LEASE_SECONDS:.0f} s is outranked",
             )
         time.sleep(0.1)
     lease = Lease(folder, store, taken, me)
@@ -142,9 +153,11 @@ def hold_lease(folder: str, run_id: str, wait: float = 0.0) -> Iterator[Lease]:
 
 
 def take_turn(table: str, run_id: str, wait: float) -> AbstractContextManager[Lease | None]:
-    """Hold the right to commit to a table, waiting `wait` seconds for it; None where the store lets only one of two commits through by itself.
+    """Hold the right to commit to a table, waiting `wait` seconds for it; None where the store lets
+    only one of two commits through by itself.
 
-    On a local disk and on S3, Delta looks whether a version is there and then writes it, so two writers at the same instant can lose a commit.
+    On a local disk and on S3, Delta looks whether a version is there and then writes it, so two
+    writers at the same instant can lose a commit.
     """
     return (
         hold_lease(lease_folder(table), run_id, wait)

@@ -1,4 +1,6 @@
-"""Where leases lie: numbered files that are created exclusively, on a local disk or in an S3 bucket."""
+"""Where leases lie: numbered files that are created exclusively, on a local disk or in an S3
+bucket.
+"""
 
 import os
 import re
@@ -17,7 +19,8 @@ _NAME = re.compile(r"(\d{10})\.json")
 
 @dataclass(frozen=True)
 class Claim:
-    """The newest claim: its fencing number, who made it (None: unreadable), and a mark that changes with each heartbeat. `silent`: seconds since the last one."""
+    """The newest claim: its fencing number, who made it (None: unreadable), and a mark that changes
+    with each heartbeat. `silent`: seconds since the last one."""
 
     number: int
     holder: Holder | None
@@ -26,7 +29,10 @@ class Claim:
 
 
 class LeaseStore(Protocol):
-    """What a lease needs of a place. Numbers only grow: a later claim outranks every earlier one."""
+    """What a lease needs of a place.
+
+    Numbers only grow: a later claim outranks every earlier one.
+    """
 
     def newest(self) -> Claim | None:
         """The claim with the highest number."""
@@ -49,7 +55,11 @@ def _parse(text: str | bytes) -> Holder | None:
 
 
 class FolderLeases:
-    """Claims in a folder. Silence is measured by the file system's own clock, which on a shared disk is not this machine's."""
+    """Claims in a folder.
+
+    Silence is measured by the file system's own clock, which on a shared disk is not this
+    machine's.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -95,7 +105,8 @@ class FolderLeases:
         return create_file(self._path(number), text)
 
     def write(self, number: int, text: str) -> None:
-        """Write one's own claim again; nothing when the folder is gone (a finished backfill removes its checkpoint)."""
+        """Write one's own claim again; nothing when the folder is gone (a finished backfill removes
+        its checkpoint)."""
         if self._path(number).exists():
             replace_file(self._path(number), text)
 
@@ -107,7 +118,10 @@ class FolderLeases:
 
 
 class BucketLeases:
-    """Claims in an S3 bucket, by conditional put (`If-None-Match: *`). Silence is measured by the store's clock."""
+    """Claims in an S3 bucket, by conditional put (`If-None-Match: *`).
+
+    Silence is measured by the store's clock.
+    """
 
     def __init__(self, uri: str) -> None:
         self.uri = uri.rstrip("/")
@@ -171,7 +185,8 @@ class BucketLeases:
         return True
 
     def _holds(self, number: int, text: str) -> bool:
-        """True when the claim there is this very one: a put whose answer was lost is sent again, and then stands in its own way."""
+        """True when the claim there is this very one: a put whose answer was lost is sent again,
+        and then stands in its own way."""
         with suppress(FileNotFoundError), store_errors(self.uri):
             return (
                 s3_client().get_object(Bucket=self.bucket, Key=self._key(number))["Body"].read()
@@ -193,7 +208,10 @@ class BucketLeases:
 
 
 def open_leases(folder: str) -> LeaseStore:
-    """The store for a folder or an `s3://`, `s3a://` prefix. Raises TerminalError for a store that cannot arbitrate."""
+    """The store for a folder or an `s3://`, `s3a://` prefix.
+
+    Raises TerminalError for a store that cannot arbitrate.
+    """
     scheme = folder.split("://", 1)[0] if "://" in folder else "file"
     if scheme == "file":
         return FolderLeases(Path(folder.removeprefix("file://")))

@@ -1,6 +1,8 @@
-"""Reads a Spark checkpoint without Spark: which batches were planned and committed, the watermark, the files seen.
+"""Reads a Spark checkpoint without Spark: which batches were planned and committed, the watermark,
+the files seen.
 
-Layout (Spark 4.2): `offsets/N` and `commits/N` hold `v1`, then JSON lines; `sources/0/K` holds one JSON line a file, compacted into `K.compact`.
+Layout (Spark 4.2): `offsets/N` and `commits/N` hold `v1`, then JSON lines; `sources/0/K` holds one
+JSON line a file, compacted into `K.compact`.
 """
 
 import json
@@ -10,11 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
-from ..storage import open_path
+from ..storage import open_path, spark_folder
 
 
 def normalize_uri(uri: str) -> str:
-    """A file's URI as Spark logs it -> the path a listing shows: `file:///a%20b` -> `/a b`; other schemes keep their bucket."""
+    """A file's URI as Spark logs it -> the path a listing shows: `file:///a%20b` -> `/a b`; other
+    schemes keep their bucket."""
     path = unquote(uri)
     if path.startswith("file:"):
         return "/" + path.removeprefix("file:").lstrip("/")
@@ -31,7 +34,8 @@ class SeenFile:
 
 
 def _files(folder: Path) -> list[Path]:
-    """What lies in a folder; nothing when it is absent, which a bucket says in its own way. In a bucket each question costs a request, so none is asked before."""
+    """What lies in a folder; nothing when it is absent, which a bucket says in its own way. In a
+    bucket each question costs a request, so none is asked before."""
     try:
         return list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -55,10 +59,20 @@ def _json_lines(path: Path) -> list[dict]:
 
 
 class Checkpoint:
-    """A snapshot of one checkpoint folder (`<checkpoint>/spark`); an absent folder reads as an empty checkpoint."""
+    """A snapshot of one checkpoint folder (`<checkpoint>/spark`); an absent folder reads as an
+    empty checkpoint."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = open_path(folder)
+
+    @classmethod
+    def below(cls, checkpoint: str) -> "Checkpoint":
+        """Spark's own part of a step's checkpoint."""
+        return cls(spark_folder(checkpoint))
+
+    def beside(self, name: str) -> Path:
+        """A file of ours beside Spark's folder."""
+        return self.folder.parent / name
 
     @cached_property
     def offsets(self) -> dict[int, Path]:
@@ -83,7 +97,8 @@ class Checkpoint:
 
     @property
     def watermark_ms(self) -> int | None:
-        """The watermark the next batch starts from, epoch milliseconds; None before the first batch."""
+        """The watermark the next batch starts from, epoch milliseconds; None before the first
+        batch."""
         if self.newest_commit is None:
             return None
         lines = _json_lines(self.commits[self.newest_commit])
@@ -101,7 +116,8 @@ class Checkpoint:
         return _json_lines(self.folder / "offsets" / str(batch))[0]["batchWatermarkMs"]
 
     def source_offset(self, batch: int | None) -> dict:
-        """Where the source stands after a planned batch, as the source wrote it; empty before the first, or when it wrote nothing."""
+        """Where the source stands after a planned batch, as the source wrote it; empty before the
+        first, or when it wrote nothing."""
         if batch is None or batch < 0:
             return {}
         lines = _json_lines(self.folder / "offsets" / str(batch))
@@ -118,7 +134,8 @@ class Checkpoint:
         return self.source_offset(batch).get("logOffset", -1)
 
     def seen_files(self, after: int = -1) -> list[SeenFile]:
-        """Every file the source has taken note of, read or about to be read. Args: after: only those of later positions; then most often only the last notes are read."""
+        """Every file the source has taken note of, read or about to be read. Args: after: only
+        those of later positions; then most often only the last notes are read."""
         folder = self.folder / "sources" / "0"
         files = _files(folder)
         compacts = [

@@ -1,4 +1,7 @@
-"""The command line: `sluice <verb>`. Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 transient, 6 terminal."""
+"""The command line: `sluice <verb>`.
+
+Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 transient, 6 terminal.
+"""
 
 # ruff: noqa: I001  (`--help` lists the verbs in this order)
 from .app import app

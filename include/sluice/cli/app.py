@@ -2,13 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..errors import SluiceError, SpecError
+from ..errors import ExitCode, SluiceError, SpecError
+from ..launch import divert_jvm_output
 from ..spec import Pipeline, find_pipelines, load_pipeline
 from ..storage import PIPELINES
 
@@ -16,15 +17,26 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-class _Verbs(typer.core.TyperGroup):
-    """Shows an error of ours as one sentence, and exits with its code."""
+_FINE = (ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.STOPPED_BY_RULE)
 
-    def invoke(self, ctx: typer.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except SluiceError as error:
-            err.print(Text(str(error), style="red"))
-            raise typer.Exit(int(error.exit_code)) from None
+
+class _Verbs(typer.core.TyperGroup):
+    """Shows an error of ours as one sentence, and exits with its code.
+
+    What a JVM prints stays out of sight, and is named when something went wrong.
+    """
+
+    def invoke(self, ctx: Any) -> Any:  # typer's own type for it has no public name
+        with divert_jvm_output(_is_failure, lambda text: err.print(text, markup=False)):
+            try:
+                return super().invoke(ctx)
+            except SluiceError as error:
+                err.print(Text(str(error), style="red"))
+                raise typer.Exit(int(error.exit_code)) from None
+
+
+def _is_failure(error: BaseException) -> bool:
+    return not (isinstance(error, typer.Exit) and error.exit_code in _FINE)
 
 
 app = typer.Typer(
@@ -33,7 +45,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Open the gate, drain the backlog, account for every row, shut the gate.",
-    epilog="Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 failed and may pass later, 6 failed for good.",
+    epilog="Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 failed and may pass later, "
+    "6 failed for good.",
 )
 
 Name = Annotated[

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,21 +14,18 @@ from ..storage import PROJECT
 from .app import app, out, pipelines_folder
 from .inference import format_schema, infer_columns, sample_value
 
+FormatName = Literal["json", "csv", "text", "parquet", "orc", "avro"]
 Format = Annotated[
-    Literal["json", "csv", "text", "parquet", "orc", "avro"] | None,
+    FormatName | None,
     typer.Option("--format", help="Taken from the file names without it."),
 ]
-_SUFFIXES = {
+_SUFFIXES: dict[str, FormatName] = {name: name for name in get_args(FormatName)} | {
     "jsonl": "json",
     "ndjson": "json",
-    "json": "json",
-    "csv": "csv",
     "tsv": "csv",
     "txt": "text",
-    "parquet": "parquet",
-    "orc": "orc",
-    "avro": "avro",
 }
+_FIRST_COLUMNS = {"id": "string", "happened_at": "timestamp", "amount": "double"}
 
 
 @app.command()
@@ -39,9 +36,8 @@ def infer(
 ) -> None:
     """Propose the `schema:` of a source from a sample; read it before you commit it. No Spark."""
     sample = _expand(files)
-    out.print(
-        format_schema(infer_columns(sample, format or _guess_format(sample), rows)), markup=False
-    )
+    columns = infer_columns(sample, format or _guess_format(sample), rows)
+    out.print(format_schema(columns), markup=False)
 
 
 def _expand(paths: list[Path]) -> list[Path]:
@@ -63,7 +59,7 @@ def _expand(paths: list[Path]) -> list[Path]:
     return found
 
 
-def _guess_format(files: list[Path]) -> str:
+def _guess_format(files: list[Path]) -> FormatName:
     for suffix in reversed(files[0].suffixes):
         if suffix[1:].lower() in _SUFFIXES:
             return _SUFFIXES[suffix[1:].lower()]
@@ -97,14 +93,22 @@ def new(
             do="Write lower-case letters, digits and underscores, a letter first",
         )
     files = _expand(sample) if sample else []
-    format = format or (_guess_format(files) if files else "json")
-    columns = (
-        infer_columns(files, format)
-        if files
-        else {"id": "string", "happened_at": "timestamp", "amount": "double"}
-    )
+    chosen = format or (_guess_format(files) if files else "json")
+    columns = infer_columns(files, chosen) if files else _FIRST_COLUMNS
+    targets = {
+        "pipeline.yaml.j2": pipelines_folder() / f"{name}.yaml",
+        "pipeline.sql.j2": pipelines_folder() / f"{name}.sql",
+        "test_pipeline.py.j2": PROJECT / "tests" / "pipelines" / f"test_{name}.py",
+    }
+    _write_templates(targets, _describe(name, chosen, columns))
+    load_pipeline(targets["pipeline.yaml.j2"])
+    out.print(f"\nNext: land files in ./landing/{name}, then `sluice run {name}`.", markup=False)
+
+
+def _describe(name: str, format: FormatName, columns: dict[str, str]) -> dict[str, object]:
+    """What the templates ask for."""
     times = [column for column, type_ in columns.items() if type_ == "timestamp"]
-    values = {
+    return {
         "name": name,
         "format": format,
         "schema": format_schema(columns, indent=6),
@@ -113,27 +117,33 @@ def new(
         "columns": list(columns),
         "row": {column: sample_value(type_) for column, type_ in columns.items()},
     }
-    templates = Environment(
+
+
+def _write_templates(targets: dict[str, Path], values: dict[str, object]) -> None:
+    """Fill in each template.
+
+    Raises SpecError, before anything is written, for a file in the way.
+    """
+    for target in targets.values():
+        if target.exists():
+            raise SpecError(
+                "the file is already there", where=str(target), do="Choose another name"
+            )
+    templates = Environment(  # noqa: S701 (YAML, SQL and Python, not HTML)
         loader=PackageLoader("sluice.cli"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
         keep_trailing_newline=True,
-    )  # noqa: S701 (YAML, SQL and Python, not HTML)
-    targets = {
-        "pipeline.yaml.j2": pipelines_folder() / f"{name}.yaml",
-        "pipeline.sql.j2": pipelines_folder() / f"{name}.sql",
-        "test_pipeline.py.j2": PROJECT / "tests" / "pipelines" / f"test_{name}.py",
-    }
-    for target in targets.values():
-        if target.exists():
-            raise SpecError(
-                "the file is already there", where=str(target), do="Choose another name"
-            )
+    )
+    templates.filters["python"] = _as_python
     for template, target in targets.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(templates.get_template(template).render(values), encoding="utf-8")
         out.print(f"wrote {target}", markup=False)
-    load_pipeline(targets["pipeline.yaml.j2"])
-    out.print(f"\nNext: land files in ./landing/{name}, then `sluice run {name}`.", markup=False)
+
+
+def _as_python(value: object) -> str:
+    """A literal as the project's formatter writes it."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 _AVRO = {
     "int": "int",
@@ -64,7 +65,7 @@ def read_avro(file: Path) -> dict[str, str]:
     return {field["name"]: _from_avro(field["type"]) for field in record["fields"]}
 
 
-def _from_arrow(type_: object) -> str:
+def _from_arrow(type_: Any) -> str:
     from pyarrow import types
 
     if types.is_timestamp(type_):
@@ -84,7 +85,7 @@ def _from_arrow(type_: object) -> str:
     return _ARROW.get(str(type_), "string")
 
 
-def _from_avro(type_: object) -> str:
+def _from_avro(type_: Any) -> str:
     if isinstance(type_, list):
         known = [t for t in type_ if t != "null"]
         return _from_avro(known[0]) if len(known) == 1 else "string"
@@ -112,7 +113,10 @@ def _from_avro(type_: object) -> str:
 
 
 def _avro_header(data: bytes) -> dict[str, bytes]:
-    """The metadata map of an Avro container file: blocks of key and value, each with its length as a zigzag number."""
+    """The metadata map of an Avro container file.
+
+    Blocks of key and value, each with its length as a zigzag number.
+    """
     if data[:4] != b"Obj\x01":
         raise ValueError("it does not start like an Avro file")
     position, found = 4, {}

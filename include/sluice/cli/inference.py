@@ -1,4 +1,7 @@
-"""Files -> Spark types, without Spark: JSON and CSV by looking at values, Parquet, ORC and Avro by reading what the file says of itself."""
+"""Files -> Spark types, without Spark.
+
+JSON and CSV by looking at values; Parquet, ORC and Avro by reading what the file says of itself.
+"""
 
 import bz2
 import csv
@@ -6,9 +9,10 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any, Union
 
 from ..errors import SourceError
 from . import filetypes
@@ -22,13 +26,19 @@ _TIMESTAMP = re.compile(
 _LEADING_ZERO = re.compile(r"[+-]?0\d+")
 _WIDENS = [("bigint", "double"), ("date", "timestamp")]
 NULL = "null"
+Type = Union[str, dict[str, "Type"], list["Type"]]  # noqa: UP007 (it names itself)
+"""Spark type of a value: text, or a dict for a struct, a one-element list for an array."""
 
 
 def infer_columns(files: list[Path], format: str, rows: int = 50_000) -> dict[str, str]:
-    """Column -> Spark type, in the order the columns were first seen; `rows` are looked at in all, as many in each file. Raises SourceError when a file is not of this format."""
+    """Column -> Spark type, in the order the columns were first seen.
+
+    `rows` are looked at in all, as many in each file. Raises SourceError when a file is not of this
+    format.
+    """
     if format == "text":
         return {"value": "string"}
-    merged: dict = {}
+    merged: dict[str, Type] = {}
     share = max(rows // len(files), 1)
     for file in files:
         try:
@@ -94,7 +104,7 @@ def _quote(text: str) -> str:
 
 def open_text(file: Path) -> io.TextIOBase:
     """A file as text, unpacked by its name: .gz, .bz2, .zst."""
-    openers = {".gz": gzip.open, ".bz2": bz2.open}
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     if file.suffix == ".zst":
         import zstandard
 
@@ -107,7 +117,10 @@ def open_text(file: Path) -> io.TextIOBase:
 
 
 def _read_json(file: Path) -> Iterator[dict]:
-    """Objects of JSON lines; of one array or object over several lines where the first line alone is not JSON. Lines that are not JSON are left out."""
+    """Objects of JSON lines; lines that are not JSON are left out.
+
+    Of one array or object over several lines where the first line alone is not JSON.
+    """
     with open_text(file) as lines:
         first = next((line for line in lines if line.strip()), "")
         try:
@@ -117,9 +130,9 @@ def _read_json(file: Path) -> Iterator[dict]:
             try:
                 whole = json.loads(first + rest)
             except ValueError:
-                whole, lines = None, rest.splitlines()
+                yield from _objects(_parsed(rest.splitlines()))
+                return
             yield from _objects(whole if isinstance(whole, list) else [whole])
-            yield from _objects(_parsed(lines) if whole is None else [])
             return
         yield from _objects(head if isinstance(head, list) else [head])
         yield from _objects(_parsed(lines))
@@ -144,24 +157,28 @@ def _read_csv(file: Path) -> Iterator[dict]:
             yield row
 
 
-def _type_of(value: object, text: bool) -> object:
-    """Spark type of a value: text, or a dict for a struct, a one-element list for an array. `text`: numbers too arrive as text (CSV)."""
+def _type_of(value: object, text: bool) -> Type:
+    """Spark type of a value. `text`: numbers too arrive as text (CSV)."""
     if value is None or (text and value == ""):
         return NULL
     if isinstance(value, dict):
         return {name: _type_of(inner, text) for name, inner in value.items()}
     if isinstance(value, list):
-        element: object = NULL
+        element: Type = NULL
         for inner in value:
             element = _merge_types(element, _type_of(inner, text))
         return [element]
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        return "bigint" if -(2**63) <= value < 2**63 else "string"
+        return _type_of_integer(value)
     if isinstance(value, float):
         return "double"
-    return _type_of_text(value, text)
+    return _type_of_text(str(value), text)
+
+
+def _type_of_integer(value: int) -> str:
+    return "bigint" if -(2**63) <= value < 2**63 else "string"
 
 
 def _type_of_text(value: str, numbers: bool) -> str:
@@ -174,18 +191,18 @@ def _type_of_text(value: str, numbers: bool) -> str:
     if value.lower() in ("true", "false"):
         return "boolean"
     if _INTEGER.fullmatch(value):
-        return _type_of(int(value), False)
+        return _type_of_integer(int(value))
     return "double" if _NUMBER.fullmatch(value) else "string"
 
 
-def _merge(left: dict, right: dict) -> dict:
+def _merge(left: dict[str, Type], right: Mapping[str, Type]) -> dict[str, Type]:
     merged = dict(left)
     for name, type_ in right.items():
         merged[name] = _merge_types(merged.get(name, NULL), type_)
     return merged
 
 
-def _merge_types(left: object, right: object) -> object:
+def _merge_types(left: Type, right: Type) -> Type:
     """The narrowest type that holds both; `string` where nothing else does."""
     if left == right or right == NULL:
         return left
@@ -196,16 +213,12 @@ def _merge_types(left: object, right: object) -> object:
     if isinstance(left, list) and isinstance(right, list):
         return [_merge_types(left[0], right[0])]
     for narrow, wide in _WIDENS:
-        if (
-            {narrow, wide} == {left, right}
-            if isinstance(left, str) and isinstance(right, str)
-            else False
-        ):
+        if (left, right) in ((narrow, wide), (wide, narrow)):
             return wide
     return "string"
 
 
-def _render(type_: object) -> str:
+def _render(type_: Type) -> str:
     if isinstance(type_, dict):
         return (
             "struct<"

@@ -65,7 +65,7 @@ def validate(
         bool,
         typer.Option(
             "--spark",
-            help="Also start Spark and build every step: SQL, Python, rules and columns, without data.",
+            help="Also start Spark and build every step without data: SQL, Python, rules, columns.",
         ),
     ] = False,
 ) -> None:
@@ -96,7 +96,10 @@ def validate(
 
 @app.command()
 def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
-    """Show what is waiting and what a run would do, without starting Spark. Exit code 3 when nothing is new."""
+    """Show what is waiting and what a run would do, without starting Spark.
+
+    Exit code 3 when nothing is new.
+    """
     _, pipeline = load(name, spec)
     paths = Paths.under(root, pipeline.name)
     backlog = measure_pipeline(pipeline, paths)
@@ -120,7 +123,8 @@ def _describe_backlog(step: StepBacklog) -> str:
 def _describe_age(last_run: datetime | None) -> str:
     if last_run is None:
         return "none yet"
-    return f"last moved {format_duration(timedelta(seconds=round((datetime.now(UTC) - last_run).total_seconds())))} ago"
+    seconds = round((datetime.now(UTC) - last_run).total_seconds())
+    return f"last moved {format_duration(timedelta(seconds=seconds))} ago"
 
 
 @app.command()

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ..setup.jars import Jar, fetch_jars, jar_sets
+from ..setup.fetch import fetch_jars
+from ..setup.jars import Jar, jar_sets
 from .app import app, out
 
 jars = typer.Typer(no_args_is_help=True, help="The locked JVM jars.")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 from pydantic import ValidationError
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from ..errors import SpecError
 from ..report import BatchReport, render_text
@@ -35,8 +35,9 @@ def run(
         bool,
         typer.Option(
             "--dev",
-            help="A trial: each step reads from its start, for some seconds, into a new folder below the root's `dev/`. "
-            "The scheduled checkpoint, tables and reports are neither read nor written.",
+            help="A trial: each step reads from its start, for some seconds, into a new folder "
+            "below the root's `dev/`. The scheduled checkpoint, tables and reports are neither "
+            "read nor written.",
         ),
     ] = False,
     seconds: Annotated[
@@ -63,8 +64,9 @@ def run(
         dev_seconds=(seconds or 10.0) if dev else None,
     )
     if dev:
+        place = Paths.under(root, pipeline.name).trial(request.run_id).root
         err.print(
-            f"trial: everything it makes lies below {Paths.under(root, pipeline.name).trial(request.run_id).root}, which may be removed at any time",
+            f"trial: everything it makes lies below {place}, which may be removed at any time",
             markup=False,
         )
     _run(request)
@@ -73,12 +75,13 @@ def run(
 @app.command()
 def backfill(
     name: Name = None,
+    *,
     start: Annotated[
         datetime, typer.Option("--from", formats=_MOMENTS, help="First moment of event time, UTC.")
-    ] = ...,
+    ],
     end: Annotated[
         datetime, typer.Option("--to", formats=_MOMENTS, help="End of the range, not included.")
-    ] = ...,
+    ],
     write: Annotated[
         Literal["merge", "replace"],
         typer.Option(help="Insert what is missing, or replace the range atomically."),
@@ -87,7 +90,10 @@ def backfill(
     root: Root = None,
     master: Master = None,
 ) -> None:
-    """Read a range of the landing files again; the scheduled checkpoint is neither read nor moved."""
+    """Read a range of the landing files again.
+
+    The scheduled checkpoint is neither read nor moved.
+    """
     file, _ = load(name, spec)
     try:
         window = Window(start=start, end=end)
@@ -117,7 +123,10 @@ def _run(request: RunRequest) -> None:
 
 @contextmanager
 def _show_progress() -> Iterator[Callable[[str, int, int, BatchReport | None], None]]:
-    """A bar per step on a terminal, a line per batch elsewhere. The percentage is of bytes: the end of the backlog is known at the start."""
+    """A bar per step on a terminal, a line per batch elsewhere.
+
+    The percentage is of bytes: the end of the backlog is known at the start.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -126,7 +135,7 @@ def _show_progress() -> Iterator[Callable[[str, int, int, BatchReport | None], N
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=err, disable=not err.is_terminal) as bars:
-        tasks: dict[str, int] = {}
+        tasks: dict[str, TaskID] = {}
         rows: dict[str, int] = {}
         if err.is_terminal:
             tasks[""] = bars.add_task("starting Spark", total=None, rows="")

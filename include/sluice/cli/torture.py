@@ -22,7 +22,8 @@ def torture(
         ),
     ] = None,
 ) -> None:
-    """Kill runs of a pipeline at random moments, drain it, and prove that nothing is lost or doubled."""
+    """Kill runs of a pipeline at random moments, drain it, and prove that nothing is lost or
+    doubled."""
     from ..verify.torture import torture as kill
 
     file, pipeline = load(name, spec)
@@ -36,7 +37,8 @@ def torture(
             lambda number, what: err.print(f"kill {number}: {what}", markup=False),
         )
     out.print(
-        f"{outcome.kills} kills in {outcome.runs} runs and {outcome.rounds} rounds, seed {seed}, {outcome.seconds:.0f} s",
+        f"{outcome.kills} kills in {outcome.runs} runs and {outcome.rounds} rounds, seed {seed}, "
+        f"{outcome.seconds:.0f} s",
         markup=False,
     )
     out.print(outcome.counts.line, markup=False)

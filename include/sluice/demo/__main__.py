@@ -25,8 +25,8 @@ def _print_summary(runs: list[DrainedDay]) -> None:
     paths = Paths.under(ROOT, PIPELINE)
     print("\nEvery row has exactly one fate:")
     for number, run in enumerate(runs, 1):
-        print(f"  {number}. {(run.report.counts if run.report else Counts()).line}")
-    total = sum((run.report.counts for run in runs if run.report), Counts())
+        print(f"  {number}. {run.counts.line}")
+    total = sum((run.counts for run in runs), Counts())
     print(f"  =  {total.line}")
     print("\nLook at")
     print(f"  table        {shown(ROOT / 'tables' / PIPELINE / PIPELINE)}")
@@ -34,7 +34,8 @@ def _print_summary(runs: list[DrainedDay]) -> None:
     for run in runs:
         if run.report:
             print(
-                f"  report       {report_path(shown(PROJECT / paths.reports()), run.run_id, 'html')}"
+                "  report       "
+                f"{report_path(shown(PROJECT / paths.reports()), run.run_id, 'html')}"
             )
     print(f"  Airflow      make ui ROOT={shown(ROOT)}")
 

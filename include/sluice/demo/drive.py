@@ -1,4 +1,4 @@
-"""Lands the demo's days one by one and waits, each time, for the scheduled run of Airflow that drained them."""
+"""Lands the demo's days one by one and waits, each time, for the run of Airflow that drained it."""
 
 import os
 import shutil
@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import SluiceError
-from ..report import RunReport, read_report
+from ..orchestration.client import AirflowClient
+from ..report import Counts, RunReport, read_report
 from ..storage import PIPELINES, PROJECT, Paths
 from .orders import ROWS, generate_days, land_day
 
@@ -25,15 +26,26 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class DrainedDay:
-    """One scheduled run. `report` is None where the probe found nothing new; `said` is then what the probe logged."""
+    """One scheduled run.
+
+    `report` is None where the probe found nothing new; `said` is then what the probe logged.
+    """
 
     run_id: str
     report: RunReport | None
     said: str = ""
 
+    @property
+    def counts(self) -> Counts:
+        """What became of its rows; none where nothing was new."""
+        return self.report.counts if self.report else Counts()
+
 
 def run_demo(root: Path, say: Callable[[str], None], rows: int = ROWS) -> list[DrainedDay]:
-    """Run the whole demo below a fresh folder: three days that Airflow drains, then an interval with nothing new."""
+    """Run the whole demo below a fresh folder.
+
+    Three days that Airflow drains, then an interval with nothing new.
+    """
     from ..orchestration.standalone import standalone_environment, start_standalone
 
     shutil.rmtree(root, ignore_errors=True)
@@ -51,15 +63,14 @@ def run_demo(root: Path, say: Callable[[str], None], rows: int = ROWS) -> list[D
         runs: list[DrainedDay] = []
         for day, files in generate_days(rows=rows):
             land_day(landing, day, files)
-            say(
-                f"Landed {day}: {len(files)} files, {sum(len(file.lines) for file in files):,} lines"
-            )
+            lines = sum(len(file.lines) for file in files)
+            say(f"Landed {day}: {len(files)} files, {lines:,} lines")
             if not runs:
                 airflow.unpause(PIPELINE)
             runs.append(
                 _wait("a run that drains it", lambda: _next_run(airflow, root, runs, drained=True))
             )
-            say(f"  Airflow ran {runs[-1].run_id}: {runs[-1].report.counts.line}")
+            say(f"  Airflow ran {runs[-1].run_id}: {runs[-1].counts.line}")
         say("Nothing lands now; waiting for the next interval")
         runs.append(
             _wait("a run that finds nothing", lambda: _next_run(airflow, root, runs, drained=False))
@@ -70,9 +81,12 @@ def run_demo(root: Path, say: Callable[[str], None], rows: int = ROWS) -> list[D
 
 
 def _next_run(
-    airflow: object, root: Path, known: list[DrainedDay], drained: bool
+    airflow: AirflowClient, root: Path, known: list[DrainedDay], drained: bool
 ) -> DrainedDay | None:
-    """The first ended scheduled run after the known ones that did, or did not, start Spark. Raises SluiceError when a run failed."""
+    """The first ended scheduled run after the known ones that did, or did not, start Spark.
+
+    Raises SluiceError when a run failed.
+    """
     found = airflow.call("GET", f"/dags/{PIPELINE}/dagRuns?order_by=run_after&limit=100")[
         "dag_runs"
     ]
@@ -98,7 +112,7 @@ def _next_run(
     return None
 
 
-def _read_probe(airflow: object, run_id: str) -> str:
+def _read_probe(airflow: AirflowClient, run_id: str) -> str:
     """What the probe logged: why it skipped, and what that saved."""
     lines = airflow.task_log(PIPELINE, run_id, "probe").splitlines()
     return "\n".join(
@@ -106,7 +120,7 @@ def _read_probe(airflow: object, run_id: str) -> str:
     )
 
 
-def _has_dag(airflow: object) -> bool:
+def _has_dag(airflow: AirflowClient) -> bool:
     try:
         return bool(airflow.call("GET", f"/dags/{PIPELINE}"))
     except urllib.error.HTTPError as error:
@@ -115,8 +129,11 @@ def _has_dag(airflow: object) -> bool:
         raise
 
 
-def _wait(what: str, ask: Callable[[], _Answer]) -> _Answer:
-    """Ask until the answer is yes; an Airflow too busy to answer is asked again. Raises SluiceError after `_PATIENCE` seconds."""
+def _wait(what: str, ask: Callable[[], _Answer | None]) -> _Answer:
+    """Ask until the answer is yes; an Airflow too busy to answer is asked again.
+
+    Raises SluiceError after `_PATIENCE` seconds.
+    """
     deadline, trouble = time.monotonic() + _PATIENCE, None
     while time.monotonic() < deadline:
         try:

@@ -1,7 +1,8 @@
 """Seeded orders: the same seed gives the same bytes.
 
-A day is a folder of JSON-lines files, some of them gzipped. What real landing folders hold is in them: copies within a file, in another file and on
-the next day; rows out of order and days late; lines that are not JSON; rows that break rules, have no key or no time; a field nobody declared; and
+A day is a folder of JSON-lines files, some of them gzipped. What real landing folders hold is in
+them: copies within a file, in another file and on the next day; rows out of order and days late;
+lines that are not JSON; rows that break rules, have no key or no time; a field nobody declared; and
 one order from the year 2099.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 ROWS = 100_000
 DAYS = 3
@@ -95,7 +97,7 @@ def _sample(rng: random.Random, slots: list[list[str]], count: int) -> list[tupl
 def _order(rng: random.Random, order_id: str, day: int, shift: timedelta = timedelta(0)) -> dict:
     """One order; a few in a thousand break a rule or carry a field nobody declared."""
     at = FIRST_DAY + timedelta(days=day, milliseconds=rng.randrange(86_400_000)) + shift
-    items = [
+    items: list[dict[str, Any]] = [
         {
             "sku": f"sku-{rng.randrange(500):03}",
             "quantity": rng.randint(1, 4),
@@ -138,7 +140,8 @@ def _spoil(rng: random.Random, order: dict) -> dict:
 
 
 def _odd_lines(rng: random.Random, day: int) -> list[str]:
-    """Lines that no rule can judge: not JSON, of the wrong type, without key or time; on the second day one from 2099."""
+    """Lines that no rule can judge: not JSON, of the wrong type, without key or time; on the second
+    day one from 2099."""
     whole = [_order(rng, f"o-{day}-odd-{n}", day) for n in range(16)]
     lines = [
         json.dumps(order)[: 40 + n] for n, order in enumerate(whole[:6])

@@ -1,1 +1,1 @@
-"""From pipelines to Airflow DAGs; the only package, beside the pages in `ui`, that knows Airflow."""
+"""From pipelines to Airflow DAGs; only this package and the pages in `ui` know Airflow."""

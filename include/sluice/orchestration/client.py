@@ -11,7 +11,10 @@ from pathlib import Path
 
 
 class AirflowClient:
-    """Talks to one Airflow as one user. `env`: the environment its processes run in, for commands such as `airflow backfill create`."""
+    """Talks to one Airflow as one user.
+
+    `env`: the environment its processes run in, for commands such as `airflow backfill create`.
+    """
 
     def __init__(self, url: str, env: Mapping[str, str], username: str = "admin") -> None:
         self.url, self.env, self.username = url.rstrip("/"), dict(env), username
@@ -42,7 +45,10 @@ class AirflowClient:
         )
 
     def call(self, method: str, path: str, body: object = None, timeout: float = 30) -> dict:
-        """One request below `/api/v2`; returns the decoded answer. Raises urllib.error.HTTPError with Airflow's explanation."""
+        """One request below `/api/v2`; returns the decoded answer.
+
+        Raises urllib.error.HTTPError with Airflow's explanation.
+        """
         with self._open(method, f"/api/v2{path}", body, self._login(), timeout) as answer:
             text = answer.read()
         return json.loads(text) if text else {}
@@ -60,7 +66,10 @@ class AirflowClient:
         return {"Authorization": f"Bearer {self._token}"}
 
     def trigger(self, dag_id: str, run_id: str | None = None, **fields: object) -> str:
-        """Start a run of an unpaused DAG and return its run id. `fields`: `conf`, `logical_date`, ... as the API names them."""
+        """Start a run of an unpaused DAG and return its run id.
+
+        `fields`: `conf`, `logical_date`, ... as the API names them.
+        """
         body = {"dag_run_id": run_id, "logical_date": None} | fields
         return self.call("POST", f"/dags/{dag_id}/dagRuns", body)["dag_run_id"]
 
@@ -69,7 +78,10 @@ class AirflowClient:
         self.call("PATCH", f"/dags/{dag_id}", {"is_paused": False})
 
     def wait(self, dag_id: str, run_id: str, timeout: float = 300) -> str:
-        """Wait until a run ends and return its state, `success` or `failed`. Raises TimeoutError after `timeout` seconds."""
+        """Wait until a run ends and return its state, `success` or `failed`.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
         path = f"/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id, safe='')}/wait?interval=0.5"
         deadline, state = time.monotonic() + timeout, "unknown"
         with self._open("GET", f"/api/v2{path}", None, self._login(), timeout) as lines:
@@ -77,7 +89,8 @@ class AirflowClient:
                 state = json.loads(line)["state"] if line.strip() else state
                 if state not in ("success", "failed") and time.monotonic() > deadline:
                     raise TimeoutError(
-                        f"run {run_id} of {dag_id} was still {state} after {timeout:.0f} s; its tasks: {self.task_states(dag_id, run_id)}"
+                        f"run {run_id} of {dag_id} was still {state} after {timeout:.0f} s; its "
+                        f"tasks: {self.task_states(dag_id, run_id)}"
                     )
         return state
 

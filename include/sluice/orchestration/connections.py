@@ -1,4 +1,6 @@
-"""Hands the Airflow connections that a pipeline names to the process that runs it: in its environment, as Airflow itself writes them."""
+"""Hands the Airflow connections that a pipeline names to the process that runs it: in its
+environment, as Airflow itself writes them.
+"""
 
 import json
 
@@ -10,12 +12,15 @@ from ..spec import Pipeline, connection_variable
 
 
 def export_connections(pipeline: Pipeline) -> dict[str, str]:
-    """Environment variable -> JSON of each connection that a source or sink names. Raises SpecError for one Airflow does not have."""
+    """Environment variable -> JSON of each connection that a source or sink names.
+
+    Raises SpecError for one Airflow does not have.
+    """
     named = {
-        part.connection
+        name
         for step in pipeline.steps
         for part in (step.source, *step.sinks)
-        if getattr(part, "connection", None)
+        for name in part.connections
     }
     return {connection_variable(name): _as_json(pipeline.name, name) for name in sorted(named)}
 

@@ -1,8 +1,11 @@
-"""Pipeline -> two DAGs: `<name>` drains what is new, `<name>_backfill` covers a range of event time."""
+"""Pipeline -> two DAGs: `<name>` drains what is new, `<name>_backfill` covers a range of event
+time.
+"""
 
 from collections.abc import Iterable
 from datetime import UTC, timedelta
 from pathlib import Path
+from typing import Any
 
 from airflow.sdk import DAG, Asset, Param
 
@@ -25,12 +28,15 @@ MARGIN = timedelta(minutes=10)
 """What a run needs besides its budget: starting Spark, table-level rules, the report."""
 RETRY_DELAY = timedelta(minutes=2)
 
-_BACKFILL_NOTE = """Reads the landing files of a range again, with a checkpoint of its own, and writes what is missing into the tables of `{name}`.
-The scheduled checkpoint is neither read nor moved; repeating a range changes nothing.
+_BACKFILL_NOTE = """Reads the landing files of a range again, with a checkpoint of its own, and
+writes what is missing into the tables of `{name}`. The scheduled checkpoint is neither read nor
+moved; repeating a range changes nothing.
 
-- A range of intervals: `airflow backfill create --dag-id {name}_backfill --from-date 2026-01-01 --to-date 2026-01-05 --max-active-runs 1`
+- A range of intervals: `airflow backfill create --dag-id {name}_backfill --from-date 2026-01-01
+  --to-date 2026-01-05 --max-active-runs 1`
 - One range: trigger this DAG with `from` and `to`.
-- `write: replace` puts the range in place of what the table holds, atomically; `merge` only adds what is missing.
+- `write: replace` puts the range in place of what the table holds, atomically; `merge` only adds
+  what is missing.
 
 """
 
@@ -48,7 +54,8 @@ def _run_task(pipeline: Pipeline, file: str, *, backfill: bool) -> RunPipelineOp
         retries=pipeline.max_batch_failures,
         retry_delay=RETRY_DELAY,
         retry_exponential_backoff=True,
-        doc_md="Spark: land → dedupe → check → Delta → report. One run at a time may use the checkpoint (one-slot pool).",
+        doc_md="Spark: land → dedupe → check → Delta → report. One run at a time may use the "
+        "checkpoint (one-slot pool).",
     )
 
 
@@ -64,27 +71,32 @@ def _gate_task(pipeline: Pipeline):
     )(pipeline.name)
 
 
-def _common(pipeline: Pipeline) -> dict:
+def _common(pipeline: Pipeline, run_types: list[str]) -> dict[str, Any]:
     start = pipeline.start_date
     return {
         "start_date": start.replace(tzinfo=UTC) if start.tzinfo is None else start,
         "catchup": False,
-        "auto_register": False,  # only what a DAG file puts into its globals is a DAG; broken_pipelines.py builds them and keeps none
+        "allowed_run_types": run_types,
+        # Only what a DAG file puts into its globals is a DAG: broken_pipelines.py keeps none.
+        "auto_register": False,
         "max_active_runs": 1,
         "default_args": {"owner": pipeline.owner, "retry_delay": timedelta(seconds=30)},
     }
 
 
 def build_dag(pipeline: Pipeline, path: Path) -> DAG:
-    """The DAG `<name>`: probe -> run -> gate. Raises SpecError when the schedule is not one Airflow understands."""
+    """The DAG `<name>`: probe -> run -> gate.
+
+    Raises SpecError when the schedule is not one Airflow understands.
+    """
     with DAG(
         pipeline.name,
         schedule=scheduled_timetable(pipeline.schedule, str(path)),
         doc_md=pipeline.description
-        or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown here.",
+        or f"Pipeline `{pipeline.name}`. Write a `description:` in {path.name} and it is shown "
+        "here.",
         tags=["sluice"],
-        allowed_run_types=_EVERY_RUN_BUT_BACKFILL,
-        **_common(pipeline),
+        **_common(pipeline, _EVERY_RUN_BUT_BACKFILL),
     ) as dag:
         probe = probe_task.override(
             execution_timeout=MARGIN,
@@ -96,14 +108,16 @@ def build_dag(pipeline: Pipeline, path: Path) -> DAG:
 
 
 def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
-    """The DAG `<name>_backfill`: run -> gate, never started by the scheduler itself. Raises SpecError as `build_dag` does."""
-    moment = {"type": ["null", "string"], "format": "date-time"}
+    """The DAG `<name>_backfill`: run -> gate, never started by the scheduler itself.
+
+    Raises SpecError as `build_dag` does.
+    """
+    moment: dict[str, Any] = {"type": ["null", "string"], "format": "date-time"}
     with DAG(
         pipeline.name + BACKFILL,
         schedule=backfill_timetable(pipeline.schedule, str(path)),
         doc_md=_BACKFILL_NOTE.format(name=pipeline.name) + pipeline.description,
         tags=["sluice", "backfill"],
-        allowed_run_types=["backfill", "manual"],
         is_paused_upon_creation=False,
         params={
             "from": Param(
@@ -119,7 +133,7 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
                 description="Add what is missing, or replace the range.",
             ),
         },
-        **_common(pipeline),
+        **_common(pipeline, ["backfill", "manual"]),
     ) as dag:
         _run_task(pipeline, path.name, backfill=True) >> _gate_task(pipeline)
     return dag
@@ -128,9 +142,11 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
 def load_dags(
     folder: str | Path | None = None, only: str | None = None
 ) -> tuple[dict[str, DAG], list[SpecError]]:
-    """Build the DAGs of every pipeline file in a folder, and collect an error for each file that is broken.
+    """Build the DAGs of every pipeline file in a folder, and collect an error for a broken one.
 
-    Args: folder: `$SLUICE_PIPELINES` by default. only: the one DAG id a task needs; then the other files are not read.
+    Args:
+        folder: `$SLUICE_PIPELINES` by default.
+        only: the one DAG id a task needs; then the other files are not read.
     """
     files = find_pipelines(folder or pipelines_folder())
     named = [path for path in files if only and path.stem in (only, only.removesuffix(BACKFILL))]

@@ -1,7 +1,8 @@
 """One-slot pools: a schedule, a backfill and a person's run of one pipeline take turns.
 
-A task whose pool does not exist stays `scheduled` for ever, with a warning only the scheduler sees. So pools are created when a deployment is set
-up (`create_pools`) and again, for pipelines added later, by the scheduler itself as a run starts (`on_dag_run_running`).
+A task whose pool does not exist stays `scheduled` for ever, with a warning only the scheduler sees.
+So pools are created when a deployment is set up (`create_pools`) and again, for pipelines added
+later, by the scheduler itself as a run starts (`on_dag_run_running`).
 """
 
 import os
@@ -31,7 +32,8 @@ def pipelines_folder() -> Path:
 def create_pools(folder: str | Path | None = None) -> list[str]:
     """Create the pool of every pipeline in a folder and return their names.
 
-    Needs access to Airflow's metadata database. A pipeline file that cannot be read is left out: its DAG does not exist either.
+    Needs access to Airflow's metadata database. A pipeline file that cannot be read is left out:
+    its DAG does not exist either.
     """
     from airflow.utils.session import create_session
 
@@ -47,27 +49,27 @@ def create_pools(folder: str | Path | None = None) -> list[str]:
 
 
 def create_missing(session, names: Iterable[str]) -> None:
-    """Add the pools that are not there, within the caller's transaction and whoever else adds them at the same moment."""
+    """Add the pools that are not there, within the caller's transaction and whoever else adds them
+    at the same moment."""
     from airflow.models.pool import Pool
     from sqlalchemy import insert, select
     from sqlalchemy.dialects import postgresql, sqlite
 
     dialect = session.get_bind().dialect.name
     for name in sorted(set(names) - set(session.scalars(select(Pool.pool)))):
+        values = {"pool": name, "slots": 1, "description": _DESCRIPTION, "include_deferred": False}
         if dialect == "mysql":
-            statement = insert(Pool).prefix_with("IGNORE")
+            session.execute(insert(Pool).prefix_with("IGNORE").values(values))
+        elif dialect == "postgresql":
+            session.execute(postgresql.insert(Pool).on_conflict_do_nothing().values(values))
         else:
-            statement = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[dialect](
-                Pool
-            ).on_conflict_do_nothing()
-        session.execute(
-            statement.values(pool=name, slots=1, description=_DESCRIPTION, include_deferred=False)
-        )
+            session.execute(sqlite.insert(Pool).on_conflict_do_nothing().values(values))
 
 
 @hookimpl
 def on_dag_run_running(dag_run, msg) -> None:
-    """Create the pools a starting run needs, in the scheduler's own transaction and without a commit, which the scheduler forbids there."""
+    """Create the pools a starting run needs, in the scheduler's own transaction and without a
+    commit, which the scheduler forbids there."""
     from sqlalchemy import inspect
 
     session = inspect(dag_run).session

@@ -1,6 +1,8 @@
-"""A whole Airflow on this machine: scheduler, DAG processor and API server over SQLite, started and ended together.
+"""A whole Airflow on this machine: scheduler, DAG processor and API server over SQLite, started and
+ended together.
 
-`airflow standalone` would do, but it neither notices a part that died, nor takes its children along when it is ended, nor creates the pools.
+`airflow standalone` would do, but it neither notices a part that died, nor takes its children along
+when it is ended, nor creates the pools.
 """
 
 import argparse
@@ -22,7 +24,8 @@ from ..errors import PreflightError
 from ..storage import PROJECT
 from .client import AirflowClient
 
-# The log server would listen on every address of the machine; here the API server reads the log files itself.
+# The log server would listen on every address of the machine; here the API server reads the log
+# files itself.
 COMPONENTS = (("scheduler", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
 TRIGGERER = ("triggerer", "--skip-serve-logs")
 _MODULE = "sluice.orchestration.standalone"
@@ -32,10 +35,12 @@ DEFAULT_CONNECTION = '{"conn_type": "spark", "host": "local[*]"}'
 def standalone_environment(
     root: str | Path, port: int, base: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Every environment variable of a standalone Airflow whose own files lie in `<root>/airflow`; `base` is the environment to start from.
+    """Every environment variable of a standalone Airflow whose own files lie in `<root>/airflow`;
+    `base` is the environment to start from.
 
-    The API server listens on 127.0.0.1 only: this set-up is for one person at one machine. Keys and passwords are made at the first call, and kept:
-    processes that start together would otherwise each make their own.
+    The API server listens on 127.0.0.1 only: this set-up is for one person at one machine. Keys and
+    passwords are made at the first call, and kept: processes that start together would otherwise
+    each make their own.
     """
     base = dict(os.environ if base is None else base)
     home, url = Path(root).absolute() / "airflow", f"http://127.0.0.1:{port}"
@@ -53,13 +58,16 @@ def standalone_environment(
         "SLUICE_ROOT": str(Path(root).absolute()),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW_CONN_SPARK_DEFAULT": base.get("AIRFLOW_CONN_SPARK_DEFAULT") or DEFAULT_CONNECTION,
-        # SQLite lets one process write at a time, and gives up after five seconds: too few on a machine that runs Spark beside it.
+        # SQLite lets one process write at a time, and gives up after five seconds: too few on a
+        # machine that runs Spark beside it.
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
         "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": base.get("AIRFLOW__CORE__PARALLELISM", "2"),
-        "AIRFLOW__CORE__AUTH_MANAGER": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
+        "AIRFLOW__CORE__AUTH_MANAGER": (
+            "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
+        ),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users,
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__CORE__FERNET_KEY": keys["fernet"],
@@ -79,10 +87,12 @@ def standalone_environment(
 def start_standalone(
     root: str | Path, port: int, env: Mapping[str, str] | None = None, timeout: float = 300
 ) -> Iterator[AirflowClient]:
-    """Run a standalone Airflow for the length of the `with` block and end every process of it after.
+    """Run a standalone Airflow for the length of the `with` block and end every process of it
+    after.
 
-    Yields a client that is logged in; `env` replaces `standalone_environment(root, port)`. Everything the processes print is in
-    `<root>/airflow/standalone.log`. Raises PreflightError with the end of that file when Airflow is not ready within `timeout` seconds.
+    Yields a client that is logged in; `env` replaces `standalone_environment(root, port)`.
+    Everything the processes print is in `<root>/airflow/standalone.log`. Raises PreflightError with
+    the end of that file when Airflow is not ready within `timeout` seconds.
     """
     env = dict(standalone_environment(root, port) if env is None else env)
     home = Path(env["AIRFLOW_HOME"])
@@ -105,7 +115,8 @@ def start_standalone(
 
 
 def _start_supervisor(env: Mapping[str, str], output: IO | None, *options: str) -> subprocess.Popen:
-    """The process that runs `supervise`, leader of a session of its own: Ctrl-C reaches only us, and we end the session as a whole."""
+    """The process that runs `supervise`, leader of a session of its own: Ctrl-C reaches only us,
+    and we end the session as a whole."""
     return subprocess.Popen(
         [sys.executable, "-m", _MODULE, *options],
         env=dict(env),
@@ -117,9 +128,11 @@ def _start_supervisor(env: Mapping[str, str], output: IO | None, *options: str) 
 
 
 def end_session(process: subprocess.Popen, patience: float = 10) -> None:
-    """End every process of the session that `process` leads: SIGTERM, then SIGKILL after `patience` seconds.
+    """End every process of the session that `process` leads: SIGTERM, then SIGKILL after `patience`
+    seconds.
 
-    Airflow gives each task a process group of its own, so ending the leader's group alone would leave a Spark driver behind.
+    Airflow gives each task a process group of its own, so ending the leader's group alone would
+    leave a Spark driver behind.
     """
     members = _session_members(process.pid)
     for member in members:
@@ -155,7 +168,8 @@ def _tail(log: Path, lines: int = 20) -> str:
 
 
 def keep_secrets(path: Path, names: Iterable[str]) -> dict[str, str]:
-    """Give each name a random secret, once, in a JSON file only its owner can read, and return them all."""
+    """Give each name a random secret, once, in a JSON file only its owner can read, and return them
+    all."""
     known = json.loads(path.read_text()) if path.exists() else {}
     missing = [name for name in names if name not in known]
     if missing:
@@ -169,7 +183,8 @@ def keep_secrets(path: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def supervise(env: Mapping[str, str], triggerer: bool) -> int:
-    """Prepare the metadata database and the pools, then run the components until one of them, or our parent, ends. Returns an exit code."""
+    """Prepare the metadata database and the pools, then run the components until one of them, or
+    our parent, ends. Returns an exit code."""
     from airflow.utils.db import initdb
 
     from .pools import create_pools
@@ -198,7 +213,8 @@ def supervise(env: Mapping[str, str], triggerer: bool) -> int:
 
 
 def main() -> int:
-    """Entry point: with `--port` a person's Airflow in the foreground, without arguments the process behind `start_standalone`."""
+    """Entry point: with `--port` a person's Airflow in the foreground, without arguments the
+    process behind `start_standalone`."""
     parser = argparse.ArgumentParser(description="Start Airflow with the project's DAGs.")
     parser.add_argument("--port", type=int, help="port of the web page")
     parser.add_argument(
@@ -212,7 +228,8 @@ def main() -> int:
         return supervise(os.environ, options.triggerer)
     env = standalone_environment(options.root, options.port)
     print(
-        f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password {AirflowClient.read_password(env)}). Ctrl-C ends it.",
+        f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password "
+        f"{AirflowClient.read_password(env)}). Ctrl-C ends it.",
         flush=True,
     )
     process = _start_supervisor(env, None, "--triggerer")

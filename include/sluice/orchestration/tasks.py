@@ -21,7 +21,8 @@ BACKLOG_KEY, SUMMARY_KEY = "backlog", "quality"
 
 
 def summarize_backlog(backlog: list[StepBacklog]) -> dict:
-    """JSON for XCom: must_run, reason, amount (text), files, records, commits, bytes (None where the backlog could not be measured), oldest (ISO time or None), warnings."""
+    """JSON for XCom: must_run, reason, amount (text), files, records, commits, bytes (None where
+    the backlog could not be measured), oldest (ISO time or None), warnings."""
     weights = [step.weight for step in backlog]
     oldest: list[datetime] = [step.oldest for step in backlog if step.oldest]
     return {
@@ -39,9 +40,11 @@ def summarize_backlog(backlog: list[StepBacklog]) -> dict:
 
 
 def probe(pipeline_file: str) -> dict:
-    """Measure a pipeline's backlog without a JVM; see `summarize_backlog`. In doubt the answer is "run".
+    """Measure a pipeline's backlog without a JVM; see `summarize_backlog`. In doubt the answer is
+    "run".
 
-    Raises SluiceError where running cannot help: the YAML cannot be read, or the landing folder does not exist.
+    Raises SluiceError where running cannot help: the YAML cannot be read, or the landing folder
+    does not exist.
     """
     pipeline = load_pipeline(pipelines_folder() / pipeline_file)
     os.environ.update(export_connections(pipeline))
@@ -80,7 +83,10 @@ def describe_saving(pipeline_name: str) -> str:
         sum(values) / len(reports)
         for values in zip(*((r.seconds_up, r.core_seconds) for r in reports), strict=True)
     )
-    return f"No Spark was started: that saved about {seconds:.0f} s and {cores:.0f} core-seconds, the mean of the last {len(reports)} run(s)."
+    return (
+        f"No Spark was started: that saved about {seconds:.0f} s and {cores:.0f} core-seconds, the "
+        f"mean of the last {len(reports)} run(s)."
+    )
 
 
 def describe_rule(rule: RuleResult) -> str:
@@ -108,11 +114,15 @@ def explain_block(report: RunReport) -> str:
         if not step.counts.balanced
     ]
     reasons = rules + unbalanced or [report.error or report.status]
-    return f"{report.pipeline} blocks what is downstream: {'; '.join(reasons)}. See the tab `Quality report` of this run."
+    return (
+        f"{report.pipeline} blocks what is downstream: {'; '.join(reasons)}. See the tab `Quality "
+        "report` of this run."
+    )
 
 
 def summarize_report(report: RunReport) -> dict:
-    """JSON for XCom: status, balance line, counts, names of the rules that did not pass; never values of rows."""
+    """JSON for XCom: status, balance line, counts, names of the rules that did not pass; never
+    values of rows."""
     return {
         "status": report.status,
         "line": report.counts.line,
@@ -130,7 +140,8 @@ def find_report(pipeline_name: str, run_id: str) -> RunReport:
         return read_report(folder, run_id)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"No report of run {run_id} in {folder}: the worker that ran Spark keeps its reports elsewhere. "
+            f"No report of run {run_id} in {folder}: the worker that ran Spark keeps its reports "
+            "elsewhere. "
             "Set SLUICE_ROOT to one place that all workers share."
         ) from None
 
@@ -151,7 +162,8 @@ def probe_backlog(pipeline_file: str, ti) -> bool:
 
 
 def judge_report(pipeline_name: str, run_id: str, ti, outlet_events) -> None:
-    """Body of the task `gate`: publish an asset event per step with its counts, or fail with the names of the rules that block."""
+    """Body of the task `gate`: publish an asset event per step with its counts, or fail with the
+    names of the rules that block."""
     try:
         report = find_report(pipeline_name, run_id)
     except (FileNotFoundError, SluiceError) as error:

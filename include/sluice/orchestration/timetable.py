@@ -1,9 +1,15 @@
-"""When DAGs run: a pipeline's schedule as a timetable with data intervals, and its twin that only backfills use."""
+"""When DAGs run: a pipeline's schedule as a timetable with data intervals, and its twin that only
+backfills use.
+"""
 
 from datetime import timedelta
 
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
-from airflow.timetables.interval import CronDataIntervalTimetable, DeltaDataIntervalTimetable
+from airflow.timetables.interval import (
+    CronDataIntervalTimetable,
+    DeltaDataIntervalTimetable,
+    _DataIntervalTimetable,
+)
 
 from ..errors import SpecError
 
@@ -12,10 +18,11 @@ PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _WITHOUT_INTERVAL = ("@once", "@continuous")
 
 
-class _OnlyBackfilled:
+class _OnlyBackfilled(_DataIntervalTimetable):
     """Intervals that exist for backfills and never start a run by themselves.
 
-    A DAG without a schedule cannot be backfilled; one with a schedule of its own would run by it, or be found due and refused in every loop.
+    A DAG without a schedule cannot be backfilled; one with a schedule of its own would run by it,
+    or be found due and refused in every loop.
     """
 
     can_be_scheduled = False
@@ -23,7 +30,8 @@ class _OnlyBackfilled:
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
     ) -> DagRunInfo | None:
-        """The next interval of a backfill, which asks with `catchup`; none for the scheduler, whose DAGs have `catchup=False`."""
+        """The next interval of a backfill, which asks with `catchup`; none for the scheduler, whose
+        DAGs have `catchup=False`."""
         if not restriction.catchup:
             return None
         return super().next_dagrun_info(
@@ -61,7 +69,8 @@ def check_cron(schedule: str, where: str) -> str:
 
 
 def scheduled_timetable(schedule: timedelta | str | None, where: str) -> object:
-    """What `DAG(schedule=...)` takes; cron text gets data intervals (Airflow's own default gives them length zero). Raises SpecError."""
+    """What `DAG(schedule=...)` takes; cron text gets data intervals (Airflow's own default gives
+    them length zero). Raises SpecError."""
     if schedule is None:
         return None
     if isinstance(schedule, timedelta):

@@ -5,28 +5,32 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from ..errors import SpecError
-from ..report.model import Outcome, RuleResult
-from ..spec import RuleSpec, rule_columns
+from ..report.model import RuleResult
+from ..spec import RuleSpec
 from .literals import in_utc
 from .names import check_type, rule_name
+from .table_result import failure, read_result, tell, wants_samples
 
 _SAMPLES = 5
 _COUNTS_ONLY = {"result_format": "BASIC", "partial_unexpected_count": 0}
-"""As cheap as BOOLEAN_ONLY (asking for zero values runs no job), and it still says what was observed."""
+"""As cheap as BOOLEAN_ONLY (asking for zero values runs no job), and it says what was seen."""
 _WITH_SAMPLES = {"result_format": "BASIC", "partial_unexpected_count": _SAMPLES}
 _LOUD = ("great_expectations", "DataFrameQueryContextLogger", "py4j")
-_HIDDEN = "hidden: the rule names a column marked pii"
 
 
 def import_in_background() -> threading.Thread:
-    """Start importing Great Expectations (4 CPU-seconds) while the JVM starts. An import that fails is reported by the rules that need it."""
+    """Start importing Great Expectations (4 CPU-seconds) while the JVM starts.
+
+    An import that fails is reported by the rules that need it.
+    """
     thread = threading.Thread(target=_import, name="import-great-expectations", daemon=True)
     thread.start()
     return thread
@@ -39,7 +43,7 @@ def _import() -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what Great Expectations and Spark log about a rule out of the run's log: the rule's result says it."""
+    """Keep what libraries log about a rule out of the run's log: the rule's result says it."""
     levels = {name: logging.getLogger(name).level for name in _LOUD}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -53,7 +57,10 @@ def _quiet() -> Iterator[None]:
 
 
 def check_expectations(rules: list[RuleSpec]) -> None:
-    """Raise SpecError for the first table-level rule whose kwargs Great Expectations refuses. Imports it; runs no job."""
+    """Raise SpecError for the first table-level rule whose kwargs are refused.
+
+    Imports Great Expectations; runs no job.
+    """
     _import()
     with _quiet():
         for rule in rules:
@@ -61,11 +68,16 @@ def check_expectations(rules: list[RuleSpec]) -> None:
 
 
 def validate_table(
-    frame: DataFrame, rules: list[RuleSpec], hide: set[str] = frozenset()
+    frame: DataFrame, rules: list[RuleSpec], hide: Set[str] = frozenset()
 ) -> list[RuleResult]:
-    """Evaluate table-level rules on a frame, in the order given; a rule that could not be evaluated is an error, never a pass.
+    """Evaluate table-level rules on a frame, in the order given.
 
-    Args: hide: columns whose values are neither sampled nor observed. What is cached for it is released again.
+    A rule that could not be evaluated is an error, never a pass. What is cached is released again.
+
+    Args:
+        frame: the rows.
+        rules: the table-level ones.
+        hide: columns whose values are neither sampled nor observed.
     """
     if not rules:
         return []
@@ -73,24 +85,24 @@ def validate_table(
     try:
         _import()
     except ImportError as error:
-        return [_failure(rule, f"Great Expectations cannot be imported: {error}") for rule in rules]
-    expectations: dict[int, object] = {}
+        return [failure(rule, f"Great Expectations cannot be imported: {error}") for rule in rules]
+    expectations: dict[int, Any] = {}
     with _quiet():
         for number, rule in enumerate(rules):
             try:
                 expectations[number] = _build(rule, number)
             except SpecError as error:
-                results[number] = _failure(rule, str(error))
+                results[number] = failure(rule, str(error))
         with _cached(frame):
             found = _validate(frame, expectations, _COUNTS_ONLY)
             again = {
                 n: expectations[n]
                 for n, result in found.items()
-                if _wants_samples(rules[n], result, hide)
+                if wants_samples(rules[n], result, hide)
             }
             found |= _validate(frame, again, _WITH_SAMPLES)
     for number in expectations:
-        results[number] = _result(rules[number], found[number], hide)
+        results[number] = read_result(rules[number], found[number], hide)
     return [results[number] for number in range(len(rules))]
 
 
@@ -107,8 +119,11 @@ def _cached(frame: DataFrame) -> Iterator[None]:
         frame.unpersist()
 
 
-def _build(rule: RuleSpec, number: int) -> object:
-    """The expectation of a rule; `number` comes back with its result, because results come back in another order. Raises SpecError."""
+def _build(rule: RuleSpec, number: int) -> Any:
+    """The expectation of a rule. Raises SpecError.
+
+    Its `number` comes back with its result, because results come back in another order.
+    """
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
     check_type(rule)
@@ -116,7 +131,7 @@ def _build(rule: RuleSpec, number: int) -> object:
         return ExpectationConfiguration(
             type=rule.type, kwargs=in_utc(rule.kwargs), meta={"rule": number}
         ).to_domain_obj()
-    except Exception as error:  # noqa: BLE001 - whatever its pydantic raises is an error in the rule
+    except Exception as error:  # noqa: BLE001 - its pydantic may raise anything
         reason = "; ".join(line.strip() for line in str(error).splitlines()[1:]) or str(error)
         raise SpecError(
             f"Great Expectations refuses the kwargs: {reason}",
@@ -127,9 +142,9 @@ def _build(rule: RuleSpec, number: int) -> object:
 
 
 def _validate(
-    frame: DataFrame, expectations: dict[int, object], result_format: dict
-) -> dict[int, object]:
-    """One validation. Number -> its result, or the text of the error that kept all of them from being evaluated."""
+    frame: DataFrame, expectations: dict[int, Any], result_format: dict
+) -> dict[int, Any]:
+    """One validation. Number -> its result, or the error that kept all from being evaluated."""
     if not expectations:
         return {}
     import great_expectations as gx
@@ -149,87 +164,11 @@ def _validate(
             .get_batch({"dataframe": frame})
         )
         suite = gx.ExpectationSuite(name="rules", expectations=list(expectations.values()))
-        found = {
-            result.expectation_config.meta["rule"]: result
-            for result in batch.validate(suite, result_format=result_format).results
-        }
-    except Exception as error:  # noqa: BLE001 - a rule that could not be evaluated is an outcome of its own
-        return dict.fromkeys(expectations, _first_line(error))
+        results: list[Any] = batch.validate(suite, result_format=result_format).results
+        found = {result.expectation_config.meta["rule"]: result for result in results}
+    except Exception as error:  # noqa: BLE001 - an outcome of its own
+        return dict.fromkeys(expectations, tell(error))
     return {
         number: found.get(number, "Great Expectations returned no result")
         for number in expectations
     }
-
-
-def _error_of(result: object) -> str | None:
-    """Why a rule could not be evaluated; None when it was."""
-    if isinstance(result, str):
-        return result
-    info = result.exception_info or {}
-    entries = [info] if "raised_exception" in info else list(info.values())
-    raised = [
-        entry for entry in entries if isinstance(entry, dict) and entry.get("raised_exception")
-    ]
-    return _first_line(raised[0].get("exception_message") or "unknown error") if raised else None
-
-
-def _first_line(error: object) -> str:
-    text = str(error).strip().splitlines()
-    return (text[0] if text else type(error).__name__)[:300]
-
-
-def _reveals(rule: RuleSpec, hide: set[str]) -> bool:
-    """True when values of hidden columns might show: the rule names one, or reads the table by a query of its own."""
-    return bool(hide) and (bool(hide & set(rule_columns(rule))) or "query" in rule.type)
-
-
-def _wants_samples(rule: RuleSpec, result: object, hide: set[str]) -> bool:
-    return (
-        _error_of(result) is None
-        and not result.success
-        and "unexpected_count" in result.result
-        and not _reveals(rule, hide)
-    )
-
-
-def _result(rule: RuleSpec, result: object, hide: set[str]) -> RuleResult:
-    """What one expectation found, without values that must not be shown."""
-    hidden, error = _reveals(rule, hide), _error_of(result)
-    if error is not None:
-        return _failure(
-            rule, f"Great Expectations could not evaluate it ({_HIDDEN})" if hidden else error
-        )
-    detail = result.result
-    counted = "unexpected_count" in detail and "element_count" in detail
-    evaluated = detail["element_count"] - (detail.get("missing_count") or 0) if counted else None
-    unexpected = (detail["unexpected_count"] or 0) if counted else None
-    observed = (
-        str(detail["observed_value"])[:300]
-        if detail.get("observed_value") is not None
-        else f"{unexpected} of {evaluated} unexpected"
-        if counted
-        else None
-    )
-    samples = [str(value)[:80] for value in detail.get("partial_unexpected_list") or []]
-    return RuleResult(
-        name=rule_name(rule),
-        type=rule.type,
-        level="table",
-        on_fail=rule.on_fail,
-        outcome=Outcome.PASSED if result.success else Outcome.FAILED,
-        evaluated=evaluated,
-        unexpected=unexpected,
-        observed=_HIDDEN if hidden and not counted else observed,
-        samples=[] if hidden else samples,
-    )
-
-
-def _failure(rule: RuleSpec, message: str) -> RuleResult:
-    return RuleResult(
-        name=rule_name(rule),
-        type=rule.type,
-        level="table",
-        on_fail=rule.on_fail,
-        outcome=Outcome.ERROR,
-        message=message,
-    )

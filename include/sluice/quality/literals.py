@@ -1,21 +1,29 @@
-"""Values of a YAML file as Great Expectations reads them; what could only fail later is refused here."""
+"""Values of a YAML file as Great Expectations reads them.
+
+What could only fail later is refused here.
+"""
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import Any
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import types as T
 
 from ..errors import SpecError
+from ..spark.jvm import jvm_of
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(_DATE.pattern + r"[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?")
 
 
 class HandToGX(Exception):
-    """Raised when a rule is valid but not provably the same as one pass over columns: Great Expectations runs it on the table."""
+    """Raised for a valid rule that is not provably the same as one pass over columns.
+
+    Great Expectations runs it on the table.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +50,11 @@ class Arguments:
 
 
 def family(type_: T.DataType) -> str:
-    """The kind of values that may be compared with each other: number, moment, text, boolean, binary; '' for nested and other types."""
-    kinds = {
+    """The kind of values that may be compared: number, moment, text, boolean or binary.
+
+    Empty for nested and other types.
+    """
+    kinds: dict[str, type | tuple[type, ...]] = {
         "number": T.NumericType,
         "moment": (T.DateType, T.TimestampType, T.TimestampNTZType),
         "text": T.StringType,
@@ -63,8 +74,8 @@ def parse_moment(text: str) -> date | datetime | None:
         return None
 
 
-def in_utc(value: object) -> object:
-    """Read a timestamp without a zone as UTC; leave everything else, and what is inside lists and mappings likewise."""
+def in_utc(value: Any) -> Any:
+    """Read a timestamp without a zone as UTC, also inside lists and mappings; leave all else."""
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value
     if isinstance(value, dict):
@@ -73,13 +84,13 @@ def in_utc(value: object) -> object:
 
 
 def read_bound(args: Arguments, name: str) -> float | date | datetime | None:
-    """A bound as Great Expectations coerces it: every number becomes a float, a text a float, date or timestamp."""
+    """A bound as Great Expectations coerces it.
+
+    Every number becomes a float; a text becomes a float, a date or a timestamp.
+    """
     value = args.kwargs.get(name)
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            value = parse_moment(value)
+        value = _read_text(value)
     if value is not None and isinstance(value, (int, float)):
         return float(value)
     if (
@@ -94,6 +105,13 @@ def read_bound(args: Arguments, name: str) -> float | date | datetime | None:
             "Write 10, '2026-01-31' or '2026-01-31 10:00:00'",
         )
     return in_utc(value)
+
+
+def _read_text(text: str) -> float | date | datetime | None:
+    try:
+        return float(text)
+    except ValueError:
+        return parse_moment(text)
 
 
 def read_bounds(args: Arguments, read=read_bound) -> tuple:
@@ -186,7 +204,7 @@ def check_regex(args: Arguments, regex: object) -> str:
     if not isinstance(regex, str):
         raise args.refuse("a regular expression is a text", regex, "Write it in quotes")
     try:
-        SparkSession.active().sparkContext._jvm.java.util.regex.Pattern.compile(regex)
+        jvm_of(SparkSession.active()).java.util.regex.Pattern.compile(regex)
     except IllegalArgumentException as error:
         reason = str(error).splitlines()[0]
         raise args.refuse(

@@ -47,8 +47,10 @@ def _between(args: Arguments) -> Column:
     kind = "number" if isinstance(bound, float) else "moment"
     if family(args.types[0]) != kind:
         raise args.refuse(
-            f"{args.described} cannot be compared with {bound!s}, a {'number' if kind == 'number' else 'date or timestamp'}",
-            do="Great Expectations compares numbers with numbers and times with times; give the column that type in the schema or a transform",
+            f"{args.described} cannot be compared with {bound!s}, "
+            f"a {'number' if kind == 'number' else 'date or timestamp'}",
+            do="Great Expectations compares numbers with numbers and times with times; "
+            "give the column that type in the schema or a transform",
         )
     return _within(args, args.columns[0], low, high)
 
@@ -134,7 +136,7 @@ def _strftime(args: Arguments) -> Column:
 
 
 def has_declared_type(args: Arguments) -> bool:
-    """Whether the column's type is one of those the rule names; names of other engines beside Spark's are passed over."""
+    """Whether the column's type is one of those named; names of other engines are passed over."""
     names = args.kwargs["type_list"] if "type_list" in args.kwargs else [args.kwargs["type_"]]
     if not isinstance(names, list):
         raise args.refuse(
@@ -148,7 +150,8 @@ def has_declared_type(args: Arguments) -> bool:
         raise args.refuse(
             "no type that Spark knows",
             names,
-            "Write Spark's class names: StringType, IntegerType, LongType, DoubleType, TimestampType, ...",
+            "Write Spark's class names: StringType, IntegerType, LongType, DoubleType, "
+            "TimestampType, ...",
         )
     return isinstance(args.types[0], known)
 
@@ -229,4 +232,4 @@ ROW_TYPES: dict[str, RowType] = {
 DECIDED_BY_TYPE = frozenset(
     {"expect_column_values_to_be_of_type", "expect_column_values_to_be_in_type_list"}
 )
-"""The column's type answers for every row, so Great Expectations applies neither `mostly` nor counts."""
+"""The column's type answers for every row, so neither `mostly` nor counts apply."""

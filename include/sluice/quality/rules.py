@@ -1,15 +1,18 @@
-"""Rules -> columns: row-level expectations evaluated in one pass over a batch, with the verdicts Great Expectations gives."""
+"""Rules -> columns: row-level expectations evaluated in one pass over a batch.
+
+Their verdicts are those that Great Expectations gives.
+"""
 
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from ..errors import SpecError
 from ..report.model import Outcome, RuleResult
 from ..spec import RuleSpec
+from .condition import check_condition, row_condition
 from .literals import Arguments, HandToGX
 from .names import check_names, check_type, rule_name
 from .row_rules import DECIDED_BY_TYPE, ROW_TYPES, RowType, has_declared_type
@@ -41,10 +44,11 @@ class RowRule:
 def compile_rules(
     rules: list[RuleSpec], fields: dict[str, DataType]
 ) -> tuple[list[RowRule], list[RuleSpec]]:
-    """Split rules into row-level ones, compiled for frames with these fields, and table-level ones for Great Expectations.
+    """Split rules into row-level ones, compiled for these fields, and table-level ones.
 
-    Needs an active Spark session. Raises SpecError for an unknown type, a missing column, kwargs that cannot work, and for
-    `on_fail: quarantine` on a rule that is not row-level.
+
+    Needs an active Spark session. Raises SpecError for an unknown type, a missing column, kwargs
+    that cannot work, and for `on_fail: quarantine` on a rule that is not row-level.
     """
     check_names(rules)
     compiled: list[RowRule] = []
@@ -62,7 +66,10 @@ def compile_rules(
 
 
 def is_table_level(rule: RuleSpec) -> bool:
-    """True when a rule needs Great Expectations by its type; a few row-level ones need it for their kwargs, which `compile_rules` finds out."""
+    """True when a rule needs Great Expectations by its type.
+
+    A few row-level ones need it for their kwargs, which `compile_rules` finds out.
+    """
     return rule.type not in ROW_TYPES
 
 
@@ -75,10 +82,10 @@ def _compile(spec: RuleSpec, fields: dict[str, DataType]) -> RowRule:
     args = _read_arguments(spec, row_type, fields)
     expected = row_type.expected(args)
     evaluated = _evaluated(args, row_type)
-    condition = _row_condition(args)
+    condition = row_condition(args)
     if condition is not None:
         evaluated = evaluated & condition
-    # A condition that is NULL counts as expected, as it does in Great Expectations' own sum over Spark.
+    # A condition that is NULL counts as expected, as in Great Expectations' own sum over Spark.
     rule = RowRule(
         rule_name(spec),
         spec,
@@ -87,7 +94,7 @@ def _compile(spec: RuleSpec, fields: dict[str, DataType]) -> RowRule:
         _constant_verdict(args, spec),
     )
     if condition is not None:
-        _check_analysis(rule, args, fields)
+        check_condition([rule.evaluated, rule.unexpected], args, fields)
     return rule
 
 
@@ -173,40 +180,6 @@ def _evaluated(args: Arguments, row_type: RowType) -> Column:
     return ~ignored[policy]
 
 
-def _row_condition(args: Arguments) -> Column | None:
-    """Spark SQL that picks the rows a rule looks at; conditions in Great Expectations' own language stay with it."""
-    text, parser = args.kwargs.get("row_condition"), args.kwargs.get("condition_parser")
-    if text is None:
-        return None
-    if not isinstance(text, str) or parser not in (None, "spark"):
-        raise HandToGX("its row_condition is not Spark SQL")
-    try:
-        return F.coalesce(F.expr(text), F.lit(False))
-    except ParseException as error:
-        raise args.refuse(
-            f"row_condition is not Spark SQL: {error.getMessage().splitlines()[0]}",
-            text,
-            "Write a condition such as: country = 'DE'",
-        ) from None
-
-
-def _check_analysis(rule: RowRule, args: Arguments, fields: dict[str, DataType]) -> None:
-    """Raise SpecError when Spark cannot resolve a rule over these fields; analysis only, no job runs."""
-    frame = (
-        SparkSession.active()
-        .range(0)
-        .select(*(F.lit(None).cast(type_).alias(name) for name, type_ in fields.items()))
-    )
-    try:
-        frame.select(rule.evaluated.alias("evaluated"), rule.unexpected.alias("unexpected"))
-    except AnalysisException as error:
-        raise args.refuse(
-            f"row_condition does not fit the columns: {error.getMessage().splitlines()[0]}",
-            args.kwargs["row_condition"],
-            f"There are: {', '.join(fields)}",
-        ) from None
-
-
 def _constant_verdict(args: Arguments, spec: RuleSpec) -> bool | None:
     return None if spec.type not in DECIDED_BY_TYPE else has_declared_type(args)
 
@@ -222,7 +195,10 @@ def _not_row_level(spec: RuleSpec, reason: str) -> SpecError:
 
 
 def row_result(rule: RowRule, evaluated: int, unexpected: int, samples: list[str]) -> RuleResult:
-    """What a rule found, from its counts over a run; `mostly` is the least share of evaluated rows that must be as expected."""
+    """What a rule found, from its counts over a run.
+
+    `mostly` is the least share of evaluated rows that must be as expected.
+    """
     passed = rule.verdict
     if passed is None:
         passed = evaluated == 0 or (evaluated - unexpected) / evaluated >= rule.spec.kwargs.get(

@@ -11,7 +11,10 @@ from pyspark.sql import functions as F
 
 _SPACE = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
 _LITERALS = frozenset("TZ0123456789") | frozenset(r"""!"#$&'()*+,-./:;<=>?@[\]^_`{|}~""")
-"""Characters that Java and Python compare alike when case is ignored; letters such as `i` and `s` have Unicode variants."""
+"""Characters that Java and Python compare alike when case is ignored.
+
+Letters such as `i` and `s` have Unicode variants.
+"""
 _MINUTE = r"[0-5]\p{Nd}"
 _SECOND = rf"{_MINUTE}(?:\.\p{{Nd}}{{1,6}})?"
 _DIRECTIVES = {
@@ -38,7 +41,10 @@ _USUAL = {
     "f": "[0-9]{1,6}+",
     "z": "(?:[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]|(?-i:Z))",
 }
-"""What nearly every value looks like, and surely parses: full width, ASCII, a day that every month has."""
+"""What nearly every value looks like, and surely parses.
+
+Full width, ASCII, a day that every month has.
+"""
 
 
 class NotTranslatable(Exception):
@@ -51,7 +57,10 @@ def check_format(text: str) -> None:
 
 
 def translate_format(text: str, groups: dict[str, str]) -> tuple[str, list[str]]:
-    """A strptime format as a Java regular expression, and its directives in order. Raises NotTranslatable."""
+    """A strptime format as a Java regular expression, and its directives in order.
+
+    Raises NotTranslatable.
+    """
     pattern, directives, rest = "", [], text
     while rest:
         char, rest = rest[0], rest[1:]
@@ -73,7 +82,8 @@ def translate_format(text: str, groups: dict[str, str]) -> tuple[str, list[str]]
             raise NotTranslatable(f"{char!r} in {text!r}")
     if {"Y", "y"} <= set(directives) or len(set(directives)) < len(directives):
         raise NotTranslatable(f"one part of the date appears twice in {text!r}")
-    # Python takes the first match from the left and then asks whether text is left over: the atomic group keeps Java from trying another.
+    # Python takes the first match from the left and then asks whether text is left over: the
+    # atomic group keeps Java from trying another.
     return rf"(?i)\A(?>{pattern})\z", directives
 
 
@@ -85,7 +95,10 @@ def _digits() -> tuple[str, str]:
 
 
 def parses(column: Column, text: str) -> Column:
-    """True where `datetime.strptime(value, text)` succeeds, false elsewhere. Raises NotTranslatable."""
+    """True where `datetime.strptime(value, text)` succeeds, else false.
+
+    Raises NotTranslatable.
+    """
     pattern, directives = translate_format(text, _DIRECTIVES)
     usual, _ = translate_format(text, _USUAL)
 
@@ -94,7 +107,7 @@ def parses(column: Column, text: str) -> Column:
         return F.trim(F.translate(found, *_digits())).try_cast("int").alias(directive)
 
     parts = [number_of(directive) for directive in directives if directive in "YymdSz"]
-    # One struct in an array: the lambda reads each part by name, so that no part is extracted twice.
+    # One struct in an array: the lambda reads each part by name, so none is extracted twice.
     exists = (
         F.exists(F.array(F.struct(*parts)), lambda found: _is_moment(found, directives))
         if parts
@@ -129,7 +142,11 @@ def _is_moment(found: Column, directives: list[str]) -> Column:
 
 
 def _days(year: Column, month: Column) -> Column:
-    """How many days a month has; a two-digit year may be read as 20xx, because 19xx has the same leap years but for 1900, which `%y` never means."""
+    """How many days a month has.
+
+    A two-digit year may be read as 20xx: 19xx has the same leap years but for 1900, which `%y`
+    never means.
+    """
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     return (
         F.when(month.isin(4, 6, 9, 11), 30)

@@ -1,10 +1,10 @@
 """The story of a run: its model, where it is kept, how it looks."""
 
+from .counts import Counts
 from .lateness import BOUNDS, add_histograms
 from .model import (
     COMMITS,
     BatchReport,
-    Counts,
     Outcome,
     RuleResult,
     RunReport,
@@ -12,7 +12,14 @@ from .model import (
     merge_ranges,
 )
 from .render import render_html, render_text
-from .store import latest_report, list_reports, read_report, report_path, write_report
+from .store import (
+    kept_reports,
+    latest_report,
+    list_reports,
+    read_report,
+    report_path,
+    write_report,
+)
 
 __all__ = [
     "BOUNDS",
@@ -24,6 +31,7 @@ __all__ = [
     "RunReport",
     "StepReport",
     "add_histograms",
+    "kept_reports",
     "latest_report",
     "list_reports",
     "merge_ranges",

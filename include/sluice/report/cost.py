@@ -9,7 +9,8 @@ import psutil
 def measure_cost() -> tuple[float, float]:
     """Seconds since the process tree started, and the CPU seconds of all of it.
 
-    PySpark does not wait for its JVM, so the JVM is counted while it lives: as a child of Python, or as the parent when spark-submit started Python.
+    PySpark does not wait for its JVM, so the JVM is counted while it lives: as a child of Python,
+    or as the parent when spark-submit started Python.
     """
     root = psutil.Process(os.getpid())
     parent = root.parent()

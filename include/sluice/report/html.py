@@ -1,12 +1,16 @@
-"""RunReport -> one self-contained HTML page: no script, no request, every value escaped by the template engine."""
+"""RunReport -> one self-contained HTML page: no script, no request, every value escaped by the
+template engine.
+"""
 
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from . import charts, lateness, summary, units
-from .model import Counts, Outcome, RunReport, StepReport
+from . import charts, flow, lateness, summary, units, verdict
+from .counts import FATES, Counts
+from .model import Outcome, RunReport, StepReport
+from .step_notes import step_notes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -16,16 +20,15 @@ _MAX_BATCH_ROWS = 200
 
 def render_html(report: RunReport) -> str:
     """The report as a page that needs nothing but a browser."""
-    verdict = summary.judge(report)
     rules = [rule for step in report.steps for rule in step.rules]
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             report=report,
-            verdict=verdict,
+            verdict=verdict.judge(report),
             version=__version__,
-            next_step=summary.next_step(report),
+            next_step=verdict.next_step(report),
             total=describe_counts(report.counts),
             steps=[describe_step(step) for step in report.steps],
             passed=sum(rule.outcome is Outcome.PASSED for rule in rules),
@@ -39,11 +42,9 @@ def describe_counts(counts: Counts) -> dict:
     """A balance in the pieces the template puts together."""
     return {
         "counts": counts,
-        "flow": charts.draw_flow(counts),
+        "lines": counts.lines,
+        "flow": flow.draw_flow(counts),
         "notes": summary.balance_notes(counts),
-        "fates": [(f, getattr(counts, f)) for f in summary.FATES],
-        "entered": counts.malformed + counts.entered,
-        "changed": counts.parsed != counts.entered,
     }
 
 
@@ -51,18 +52,21 @@ def describe_step(step: StepReport) -> dict:
     """One step in the pieces the template puts together."""
     bars = lateness.label_bars(step.lateness) if sum(step.lateness[1:]) else []
     longest = max(step.timings.values(), default=0.0) or 1.0
+    changed = summary.changes_rows(step.batches)
     return {
         "step": step,
         "balance": describe_counts(step.counts),
         "rules": summary.sort_rules(step.rules),
         "chart": charts.draw_batches(step.batches),
         "batches": step.batches[:_MAX_BATCH_ROWS],
+        "columns": ("read", "filtered", "made", *FATES[:-1]) if changed else ("read", *FATES),
         "hidden_batches": max(len(step.batches) - _MAX_BATCH_ROWS, 0),
         "timeline": charts.draw_timeline(step),
         "spread": summary.event_range(step.batches),
         "tables": summary.list_tables(step),
         "passed": sum(rule.outcome is Outcome.PASSED for rule in step.rules),
-        "notes": summary.step_notes(step),
+        "notes": step_notes(step),
+        "warnings": summary.list_warnings(step),
         "lateness": [(label, rows, 100 * rows / sum(step.lateness)) for label, rows in bars],
         "phases": [
             (phase, seconds, 100 * seconds / longest) for phase, seconds in step.timings.items()
@@ -72,7 +76,8 @@ def describe_step(step: StepReport) -> dict:
 
 @cache
 def _environment() -> "Environment":
-    """Templates read as package resources, so that the page also renders from a wheel on a cluster."""
+    """Templates read as package resources, so that the page also renders from a wheel on a
+    cluster."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(

@@ -1,4 +1,6 @@
-"""How far behind the newest earlier row the rows came, and the `within` that would have covered nearly all of them."""
+"""How far behind the newest earlier row the rows came, and the `within` that would have covered
+nearly all of them.
+"""
 
 from datetime import timedelta
 
@@ -49,7 +51,8 @@ def label_bars(histogram: list[int]) -> list[tuple[str, int]]:
 
 
 def suggest_within(histogram: list[int]) -> str | None:
-    """The smallest bound that covers 99.9 % of the rows, as a duration to write into YAML; None when nothing was late, or the last bound does not cover them."""
+    """The smallest bound that covers 99.9 % of the rows, as a duration to write into YAML; None
+    when nothing was late, or the last bound does not cover them."""
     total, covered = sum(histogram), 0
     if total == 0 or histogram[0] == total:
         return None

@@ -4,61 +4,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
-from ..errors import ExitCode, UnbalancedReport
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-
-class Counts(_Record):
-    """Rows by fate. `read` is every record of the source; `parsed -> entered` is what the transform made of the well-formed ones."""
-
-    read: int = 0
-    malformed: int = 0
-    """Records that no parser could read: part of `quarantined` (first copy) or `duplicate` (copies)."""
-    parsed: int = 0
-    entered: int = 0
-    written: int = 0
-    quarantined: int = 0
-    duplicate: int = 0
-    late: int = 0
-    replaced: int = 0
-    """Rows of the table that lost against a row of this run that ranks before them: part of `duplicate`, one for one."""
-    late_merged: int = 0
-    """Rows behind the watermark that went through the MERGE like all others; told apart for information, each also has its fate."""
-
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            **{name: getattr(self, name) + getattr(other, name) for name in Counts.model_fields}
-        )
-
-    @property
-    def balanced(self) -> bool:
-        """True when both sides of the transform add up: read = malformed + parsed, malformed + entered = the four fates."""
-        fates = self.written + self.quarantined + self.duplicate + self.late
-        return self.read == self.malformed + self.parsed and self.malformed + self.entered == fates
-
-    @property
-    def line(self) -> str:
-        """`1,204 read = 1,180 written + 9 quarantined + 13 duplicate + 2 late`."""
-        sums = f"{self.written:,} written + {self.quarantined:,} quarantined + {self.duplicate:,} duplicate + {self.late:,} late"
-        if self.parsed == self.entered:
-            return f"{self.read:,} read = {sums}"
-        return f"{self.read:,} read ({self.parsed:,} parsed -> {self.entered:,} entered); {self.malformed + self.entered:,} = {sums}"
-
-    def check(self, where: str) -> None:
-        """Raise UnbalancedReport when a row has no fate, or two."""
-        if not self.balanced:
-            raise UnbalancedReport(
-                "the fates of the rows do not add up to the rows read",
-                where=where,
-                value=self.model_dump(),
-                do="Keep the landing files and the checkpoint, and report this as a defect",
-            )
-
+from ..errors import ExitCode
+from .counts import Counts, Record
 
 COMMITS = "commits of "
 """How the place of a table begins in `ranges`."""
@@ -83,7 +30,7 @@ class Outcome(StrEnum):
     ERROR = "could not evaluate"
 
 
-class RuleResult(_Record):
+class RuleResult(Record):
     """What one rule found over a run."""
 
     name: str
@@ -101,10 +48,12 @@ class RuleResult(_Record):
     """A few values that broke the rule; none of columns marked `pii`."""
 
 
-class BatchReport(_Record):
+class BatchReport(Record):
     """One micro-batch."""
 
     batch_id: int
+    key: str = ""
+    """Pipeline, step, checkpoint generation and batch: no other batch ever has it."""
     counts: Counts
     replayed: bool = False
     """True when a crash came after its commit: the counts were read back from the commit."""
@@ -114,21 +63,31 @@ class BatchReport(_Record):
     event_time_max: datetime | None = None
     files: int = 0
     ranges: dict[str, tuple[int, int]] = {}
-    """Offsets (or commits of a table), from and until (not included), by `topic/partition` (or `commits of <table>`)."""
+    """Offsets (or commits of a table), from and until (not included), by `topic/partition` (or
+    `commits of <table>`)."""
     delivered: dict[str, int] = {}
     """Rows given to each sink beside the target."""
     seconds: float = 0.0
     conflicts: int = 0
     """Keys of which a copy had other content, in the batch or in the table."""
     overtaken: int = 0
-    """Keys of which a row in the table ranks behind one that came later, although the step promises `first_arrives_first`."""
+    """Keys of which a row in the table ranks behind one that came later, although the step
+    promises `first_arrives_first`."""
+    warnings: list[str] = []
+    """What a person should know of this batch."""
     conflict_samples: list[str] = []
     """The first and the last of these keys; none where a key column is marked `pii`."""
     lateness: list[int] = []
-    """Rows by how far they were behind the newest row of earlier batches, one number a bar (see report/lateness.py); empty before anything was seen."""
+    """Rows by how far they were behind the newest row of earlier batches, one number a bar (see
+    report/lateness.py); empty before anything was seen."""
+
+    @property
+    def identity(self) -> str:
+        """Its key; its number in a report of before batches had keys."""
+        return self.key or str(self.batch_id)
 
 
-class StepReport(_Record):
+class StepReport(Record):
     """One step of the pipeline."""
 
     name: str
@@ -165,14 +124,16 @@ class StepReport(_Record):
     """Seconds by phase."""
 
 
-class RunReport(_Record):
+class RunReport(Record):
     """One run of a pipeline: what came in, where every row went, what it cost."""
 
-    schema_version: int = 1
+    schema_version: int = 2
+    """1: `parsed` stands for `entered`, and `entered` for `made`."""
     pipeline: str
     run_id: str
     kind: Literal["scheduled", "backfill", "trial"] = "scheduled"
-    """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has a root of its own."""
+    """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has
+    a root of its own."""
     window: str | None = None
     started: datetime
     ended: datetime
@@ -193,6 +154,11 @@ class RunReport(_Record):
         return sum((step.counts for step in self.steps), Counts())
 
     @property
+    def told(self) -> set[tuple[str, str]]:
+        """The batches that it tells of: step and identity."""
+        return {(step.name, batch.identity) for step in self.steps for batch in step.batches}
+
+    @property
     def failed_rules(self) -> list[RuleResult]:
         """Rules that did not pass, could-not-evaluate included."""
         return [
@@ -201,7 +167,8 @@ class RunReport(_Record):
 
     @property
     def blocks(self) -> bool:
-        """True when nothing downstream may run: a failed run, an unbalanced one, a `stop` rule that did not pass, or any rule that could not be evaluated."""
+        """True when nothing downstream may run: a failed run, an unbalanced one, a `stop` rule
+        that did not pass, or any rule that could not be evaluated."""
         stopped = any(
             rule.on_fail == "stop" or rule.outcome is Outcome.ERROR for rule in self.failed_rules
         )

@@ -5,40 +5,95 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ..errors import TerminalError
 from ..spec import clean_run_id
 from ..storage import is_remote, open_path, replace_file
+from .counts import Counts
 from .model import RunReport
 from .render import render_html
 
 _log = logging.getLogger(__name__)
 
-# Files are looked at in the order they were written, reports are wanted in the order their runs started. Both agree but for runs that overlap
-# (a backfill beside the schedule), so this many more are read than asked for.
+# Files are looked at in the order they were written, reports are wanted in the order their runs
+# started. Both agree but for runs that overlap (a backfill beside the schedule), so this many more
+# are read than asked for.
 _OVERLAPPING_RUNS = 8
 
 
 def report_path(folder: str | os.PathLike, run_id: str, suffix: str = "json") -> Path:
-    """The file of one run inside `folder`, whatever the run id contains; `suffix` is `json` or `html`."""
+    """The file of one run inside `folder`, whatever the run id contains; `suffix` is `json` or
+    `html`."""
     return open_path(folder) / f"{clean_run_id(run_id)}.{suffix}"
 
 
 def write_report(report: RunReport, folder: str | os.PathLike) -> str:
     """Write `<run id>.html`, then `<run id>.json`, and return the JSON's path.
 
-    The JSON comes last: a run is listed when its JSON is there, and then its HTML is there too. Raises OSError when the folder cannot be written.
+    Where the report that is replaced tells of batches that no other one does, these stay told, in
+    `<run id>.1.json`, `<run id>.2.json` and so on. Raises OSError when the folder cannot be
+    written.
     """
     if not is_remote(folder):
         open_path(folder).mkdir(parents=True, exist_ok=True)
-    replace_file(report_path(folder, report.run_id, "html"), render_html(report))
     path = report_path(folder, report.run_id)
-    replace_file(path, report.model_dump_json(indent=1))
+    if (earlier := _read_file(path)) is not None:
+        kept = kept_reports(folder, report.run_id)
+        told = report.told.union(*(other.told for other in kept))
+        if not earlier.told <= told:
+            beside = _kept_path(path, len(kept) + 1)
+            _log.info("%s tells of other batches: it is kept as %s", path, beside)
+            _write(_leave_out(earlier, told), beside)
+    _write(report, path)
     return str(path)
 
 
+def kept_reports(folder: str | os.PathLike, run_id: str) -> list[RunReport]:
+    """What earlier tries of a run told that its report does not."""
+    path = report_path(folder, run_id)
+    kept: list[RunReport] = []
+    while (report := _read_file(_kept_path(path, len(kept) + 1))) is not None:
+        kept.append(report)
+    return kept
+
+
+def _kept_path(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.stem}.{number}.json")
+
+
+def _leave_out(report: RunReport, told: set[tuple[str, str]]) -> RunReport:
+    """A report of the batches that are not told elsewhere, so that each is counted once."""
+    steps = []
+    for step in report.steps:
+        batches = [batch for batch in step.batches if (step.name, batch.identity) not in told]
+        counts = sum((batch.counts for batch in batches), Counts())
+        steps.append(step.model_copy(update={"batches": batches, "counts": counts}))
+    return report.model_copy(update={"steps": steps})
+
+
+def _write(report: RunReport, path: Path) -> None:
+    """The JSON comes last: a run is listed when its JSON is there, and then its HTML is too."""
+    replace_file(path.with_suffix(".html"), render_html(report))
+    replace_file(path, report.model_dump_json(indent=1))
+
+
+def _read_file(path: Path) -> RunReport | None:
+    """The report in a file; None where there is no file, or what is in it is no report."""
+    try:
+        return RunReport.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        _log.warning("%s is not a run report: %s", path, _first_line(error))
+        return None
+
+
 def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
-    """The report of one run. Raises FileNotFoundError when there is none, TerminalError when its file is not a report."""
+    """The report of one run.
+
+    Raises FileNotFoundError when there is none, TerminalError when its file is not a report.
+    """
     path = report_path(folder, run_id)
     try:
         report = RunReport.model_validate_json(path.read_bytes())
@@ -48,8 +103,9 @@ def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
             where=str(path),
             do="Delete it, or read it with the version that wrote it",
         ) from error
-    # Two ids can share a file name (`a:b` and `a_b`); the clean name itself is as good an id, it is what a URL or a file listing gives.
-    if run_id not in (report.run_id, clean_run_id(report.run_id)):
+    # Two ids can share a file name (`a:b` and `a_b`); the name itself is as good an id, it is what
+    # a URL or a file listing gives, and the only one of what is kept of an earlier try.
+    if run_id not in (report.run_id, path.stem):
         raise FileNotFoundError(
             f"no report of run {run_id!r}: {path} holds the report of {report.run_id!r}"
         )
@@ -57,7 +113,8 @@ def read_report(folder: str | os.PathLike, run_id: str) -> RunReport:
 
 
 def list_reports(folder: str | os.PathLike, limit: int | None = None) -> list[RunReport]:
-    """Reports of a folder, newest `started` first; with a limit only about that many files are read. A file that is no report is skipped with a warning."""
+    """Reports of a folder, newest `started` first; with a limit only about that many files are
+    read. A file that is no report is skipped with a warning."""
     wanted = None if limit is None else limit + _OVERLAPPING_RUNS
     reports: list[RunReport] = []
     for path in _newest_files(folder):
@@ -103,8 +160,9 @@ def _list_folder(home: Path) -> list[tuple[float, str]]:
         ]
 
 
-def _list_bucket(home: Path) -> list[tuple[float, str]]:
-    home.fs.invalidate_cache()  # fsspec remembers listings for the life of the process, and a UI's process lives long
+def _list_bucket(home: Any) -> list[tuple[float, str]]:
+    # fsspec remembers listings for the life of the process, and a UI's process lives long.
+    home.fs.invalidate_cache()
     found = []
     for entry in home.fs.ls(home.path, detail=True):
         written = (

@@ -1,193 +1,63 @@
-"""What a report says in a sentence: the verdict, the next step, the order in which people want to see rules."""
+"""What stands beside the numbers of a report: sentences on what they hold, and the order in which
+people want to see rules and tables.
+"""
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
-from ..errors import ExitCode
-from .lateness import suggest_within
-from .model import COMMITS, BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from .units import format_bytes, format_count, printable, to_utc
-
-FATES = ("written", "quarantined", "duplicate", "late")
+from .counts import Counts
+from .model import COMMITS, BatchReport, Outcome, RuleResult, StepReport
+from .units import format_amount, format_bytes, format_count, to_utc
+from .verdict import describe_gaps
 
 _OUTCOME_ORDER = {Outcome.FAILED: 0, Outcome.ERROR: 1, Outcome.PASSED: 2}
 _ON_FAIL_ORDER = {"stop": 0, "quarantine": 1, "warn": 2}
-_STATUS_SENTENCES = {
-    "failed": "The run failed. What was committed before stays; nothing was written twice.",
-    "stopped by a rule": "A stop rule refused a batch: nothing of it was written, and the checkpoint stayed where it was.",
-    "out of time": "The time budget ended the run: every row read is accounted for, the rest waits for the next run.",
-    "nothing new": "Nothing new was waiting: no row was read and no table changed.",
-}
-_NEXT_STEPS = {
-    ExitCode.TRANSIENT: "Run it again: the cause may pass by itself, and Airflow retries it. What was committed is not written twice.",
-    ExitCode.TERMINAL: "Mend what the message names, then run again: trying again alone will not help. What was committed is not written twice.",
-    ExitCode.STOPPED_BY_RULE: "Mend the rows at the source, or change the rule in the pipeline's YAML, then run again: the same batch is read once more.",
-}
-
-Tone = Literal["good", "warn", "bad", "idle"]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How the run went: a tone for the colour, a sentence for people."""
-
-    tone: Tone
-    sentence: str
-
-
-def judge(report: RunReport) -> Verdict:
-    """The verdict over a run; an unbalanced report is bad whatever its status says."""
-    if not all(step.counts.balanced for step in report.steps):
-        return Verdict(
-            "bad",
-            "The rows do not add up: a row has no fate, or two. Keep the landing files and the checkpoint, and report a defect.",
-        )
-    if report.status != "done":
-        tones: dict[str, Tone] = {"nothing new": "idle", "out of time": "warn"}
-        tone = tones.get(report.status, "bad")
-        sentence = _STATUS_SENTENCES[report.status]
-        return (
-            Verdict("bad", f"{sentence} {_describe_rules(report)}")
-            if report.blocks and tone != "bad"
-            else Verdict(tone, sentence)
-        )
-    tone = (
-        "bad"
-        if report.blocks
-        else "warn"
-        if report.failed_rules or _needs_attention(report)
-        else "good"
-    )
-    return Verdict(tone, f"Every row is accounted for. {_describe_rules(report)}")
-
-
-def _needs_attention(report: RunReport) -> bool:
-    return any(step.warnings or step.left_for_next_run for step in report.steps)
-
-
-def _describe_rules(report: RunReport) -> str:
-    rules = [rule for step in report.steps for rule in step.rules]
-    failed = sum(rule.outcome is Outcome.FAILED for rule in rules)
-    unknown = sum(rule.outcome is Outcome.ERROR for rule in rules)
-    if not rules:
-        return "No rule was checked."
-    if not failed and not unknown:
-        return "The one rule passed." if len(rules) == 1 else f"All {len(rules)} rules passed."
-    parts = [f"{failed} of {len(rules)} rules failed"] if failed else []
-    parts += (
-        [
-            f"{unknown} could not be evaluated"
-            if failed
-            else f"{unknown} of {len(rules)} rules could not be evaluated"
-        ]
-        if unknown
-        else []
-    )
-    return f"{' and '.join(parts)}{'; downstream is held back' if report.blocks else ''}."
-
-
-def next_step(report: RunReport) -> str:
-    """What to do after a run that did not end well; empty when there is nothing to do."""
-    return _NEXT_STEPS.get(report.exit_code, "")
-
-
-def missing_rows(counts: Counts) -> int:
-    """Rows that entered minus rows with a fate: above 0 lost, below 0 counted twice."""
-    return counts.malformed + counts.entered - sum(getattr(counts, fate) for fate in FATES)
-
-
-def _describe_gap(counts: Counts) -> str:
-    unread, unfated = counts.read - counts.malformed - counts.parsed, missing_rows(counts)
-    parts = (
-        [
-            f"{format_count(abs(unread))} rows {'read but neither parsed nor malformed' if unread > 0 else 'parsed that were never read'}"
-        ]
-        if unread
-        else []
-    )
-    parts += (
-        [
-            f"{format_count(abs(unfated))} rows {'without a fate' if unfated > 0 else 'with more than one fate'}"
-        ]
-        if unfated
-        else []
-    )
-    return ", ".join(parts)
 
 
 def balance_notes(counts: Counts) -> list[str]:
-    """The sentences that go with a balance line: what is inside the fates, and what does not add up."""
+    """The sentences that go with a balance: what does not add up, and what its numbers hold."""
     notes = []
     if not counts.balanced:
-        notes.append(f"DOES NOT BALANCE: {_describe_gap(counts)}.")
+        notes.append(f"DOES NOT BALANCE: {'; '.join(describe_gaps(counts))}.")
     if counts.malformed:
         notes.append(
-            f"{format_count(counts.malformed)} malformed: no parser could read them; their text is kept in quarantine, copies count as duplicates."
+            f"{format_count(counts.malformed)} malformed: no parser could read them; their text "
+            "is kept in quarantine, copies count as duplicates."
+        )
+    if counts.filtered:
+        notes.append(
+            f"{format_count(counts.filtered)} filtered: the transform's WHERE left them out; they "
+            "are in no table."
         )
     if counts.late_merged:
         notes.append(
-            f"{format_count(counts.late_merged)} came behind the watermark and went through the same MERGE; each has its fate above."
+            f"{format_count(counts.late_merged)} came behind the watermark and went through the "
+            "same MERGE; each has its fate above."
         )
+    if counts.removed:
+        rows = format_amount(counts.removed, "row")
+        notes.append(f"{rows} of the range were removed, and these came in their place.")
     return notes
+
+
+def list_warnings(step: StepReport) -> list[str]:
+    """What a person should know of a step and of its batches, each once."""
+    of_batches = (warning for batch in step.batches for warning in batch.warnings)
+    return list(dict.fromkeys([*step.warnings, *of_batches]))
 
 
 def describe_input(step: StepReport) -> str:
     """What a step read: files and bytes, offsets of partitions, or commits of a table."""
     if not step.ranges:
-        return f"{format_count(step.files_read)} {'file' if step.files_read == 1 else 'files'}, {format_bytes(step.bytes_read)}"
+        return f"{format_amount(step.files_read, 'file')}, {format_bytes(step.bytes_read)}"
     amount = format_count(sum(until - start for start, until in step.ranges.values()))
     if any(place.startswith(COMMITS) for place in step.ranges):
         return f"{amount} commits of a table"
-    return f"{amount} offsets in {format_count(len(step.ranges))} {'partition' if len(step.ranges) == 1 else 'partitions'}"
-
-
-def step_notes(step: StepReport) -> list[str]:
-    """The sentences about further sinks, copies and lateness: what went where, keys whose copies differ, how long a horizon the rows would have needed."""
-    notes = [
-        f"{format_count(rows)} rows were delivered to {printable(place)}."
-        for place, rows in step.delivered.items()
-    ]
-    if step.conflicts:
-        shown = (
-            f" (for instance {', '.join(printable(sample) for sample in step.conflict_samples)})"
-            if step.conflict_samples
-            else ""
-        )
-        kept = (
-            f"; {format_count(step.counts.replaced)} rows of the table gave way to one that ranks before them"
-            if step.counts.replaced
-            else ""
-        )
-        notes.append(
-            f"{format_count(step.conflicts)} keys came with differing content{shown}: `order_by` names the winner, without it the first written stays{kept}."
-        )
-    if step.overtaken:
-        notes.append(
-            f"{format_count(step.overtaken)} keys: a row that ranks first by `order_by` came after the one in the table, which stays because the step "
-            "promises `first_arrives_first`; without that promise the table would hold the winner."
-        )
-    behind = sum(step.lateness[1:])
-    if behind:
-        enough = suggest_within(step.lateness)
-        advice = (
-            f"`within: {enough}` would have covered 99.9 % of all rows"
-            if enough
-            else "no `within` up to a year would have covered 99.9 % of all rows"
-        )
-        notes.append(
-            f"{format_count(behind)} rows came behind the newest one of earlier batches; {advice}."
-        )
-    if step.counts.late_merged and step.within:
-        notes.append(
-            f"{format_count(step.counts.late_merged)} rows were older than the newest by more than `within: {step.within}`: "
-            "a copy of theirs with a time farther away than that was not looked for."
-        )
-    return notes
+    return f"{amount} offsets in {format_amount(len(step.ranges), 'partition')}"
 
 
 def sort_rules(rules: list[RuleResult]) -> list[RuleResult]:
-    """Failed first, then could-not-evaluate, then passed; within each `stop` before `quarantine` before `warn`."""
+    """Failed first, then could-not-evaluate, then passed; within each `stop` before `quarantine`
+    before `warn`."""
     return sorted(
         rules,
         key=lambda rule: (_OUTCOME_ORDER[rule.outcome], _ON_FAIL_ORDER[rule.on_fail], rule.name),
@@ -199,6 +69,11 @@ def event_range(batches: list[BatchReport]) -> tuple[datetime, datetime] | None:
     firsts = [to_utc(batch.event_time_min) for batch in batches if batch.event_time_min]
     lasts = [to_utc(batch.event_time_max) for batch in batches if batch.event_time_max]
     return (min(firsts), max(lasts)) if firsts and lasts else None
+
+
+def changes_rows(batches: list[BatchReport]) -> bool:
+    """True where a transform made other rows of the records, so that the two do not add up."""
+    return any(batch.counts.made != batch.counts.entered for batch in batches)
 
 
 def list_tables(step: StepReport) -> list[tuple[str, str, int | None]]:

@@ -3,18 +3,18 @@
 import textwrap
 from collections.abc import Iterator
 
+from .counts import FATES, Counts
 from .lateness import label_bars
-from .model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
+from .model import BatchReport, Outcome, RuleResult, RunReport, StepReport
+from .step_notes import step_notes
 from .summary import (
-    FATES,
     balance_notes,
+    changes_rows,
     describe_input,
     event_range,
-    judge,
     list_tables,
-    next_step,
+    list_warnings,
     sort_rules,
-    step_notes,
 )
 from .units import (
     format_count,
@@ -26,6 +26,7 @@ from .units import (
     printable,
     quote_value,
 )
+from .verdict import judge, next_step
 
 _WIDTH = 100
 _BAR = 32
@@ -59,8 +60,8 @@ def _render_head(report: RunReport) -> Iterator[str]:
                 initial_indent="  " if number else "Error: ",
                 subsequent_indent="  ",
             )
-    if report.error or report.exit_code in (4, 5, 6):
-        yield from textwrap.wrap(f"Next: {next_step(report)}", _WIDTH, subsequent_indent="  ")
+    if step := next_step(report):
+        yield from textwrap.wrap(f"Next: {step}", _WIDTH, subsequent_indent="  ")
 
 
 def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
@@ -78,7 +79,7 @@ def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
         yield from _render_lateness(step.lateness)
     for note in step_notes(step):
         yield from textwrap.wrap(note, _WIDTH, subsequent_indent="  ")
-    for warning in step.warnings:
+    for warning in list_warnings(step):
         yield from textwrap.wrap(f"Warning: {printable(warning)}", _WIDTH, subsequent_indent="  ")
     if step.left_for_next_run:
         yield "Left for the next run: the time budget ended before the backlog did."
@@ -89,16 +90,15 @@ def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
 
 
 def _render_balance(counts: Counts) -> Iterator[str]:
-    line = counts.line if counts.balanced else counts.line.replace(" = ", " != ")
-    for part in line.split("; "):  # the transform's own line, where it changed the count
-        yield from textwrap.wrap(part, _WIDTH, subsequent_indent="  ")
-    total = counts.malformed + counts.entered
-    if total:
+    lines = counts.lines
+    for line in lines:
+        yield from textwrap.wrap(str(line), _WIDTH, subsequent_indent="  ")
+    if lines[-1].total:
         yield ""
-        for fate in FATES:
-            rows = getattr(counts, fate)
-            bar = "█" * max(round(_BAR * rows / total), 1 if rows else 0)
-            yield f"  {fate:<12}{format_count(rows):>15}  {format_percent(rows, total):>7}  {bar}"
+        for fate, rows in lines[-1].became.items():
+            share = format_percent(rows, lines[-1].total)
+            bar = _draw_bar(rows, lines[-1].total)
+            yield f"  {fate:<12}{format_count(rows):>15}  {share:>7}  {bar}"
     for note in balance_notes(counts):
         yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
@@ -114,10 +114,11 @@ def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
             continue
         found = ""
         if rule.unexpected is not None and rule.evaluated is not None:
-            found = f"{format_count(rule.unexpected)} of {format_count(rule.evaluated)} ({format_percent(rule.unexpected, rule.evaluated)})"
-        name = printable(rule.name)
+            share = format_percent(rule.unexpected, rule.evaluated)
+            found = f"{rule.unexpected:,} of {rule.evaluated:,} ({share})"
         room = max(_WIDTH - 30 - len(found) - 2, 20)
-        yield f"  {_OUTCOMES[rule.outcome]:<14}{rule.on_fail:<12}{_cut(name, room):<{room}}  {found}"
+        name = f"{_cut(printable(rule.name), room):<{room}}"
+        yield f"  {_OUTCOMES[rule.outcome]:<14}{rule.on_fail:<12}{name}  {found}"
         for label, text in (("", rule.message), ("observed ", rule.observed or "")):
             if text:
                 yield from textwrap.wrap(
@@ -137,18 +138,18 @@ def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
 
 
 def _render_batches(batches: list[BatchReport]) -> Iterator[str]:
-    yield (
-        f"{'batch':>8}{'read':>12}"
-        + "".join(f"{fate:>13}" for fate in FATES)
-        + f"{'files':>8}{'seconds':>10}"
-    )
+    columns = ("made", *FATES[:-1]) if changes_rows(batches) else FATES
+    titles = "".join(f"{title:>12}" for title in ("read", *columns))
+    yield f"{'batch':>8}{titles}{'files':>7}{'seconds':>9}"
     shown = batches if len(batches) <= _MAX_BATCHES else batches[: _MAX_BATCHES - 1]
     for batch in shown:
-        fates = "".join(f"{format_count(getattr(batch.counts, fate)):>13}" for fate in FATES)
-        mark = "  replayed" if batch.replayed else ""
-        yield f"{batch.batch_id:>8}{format_count(batch.counts.read):>12}{fates}{format_count(batch.files):>8}{batch.seconds:>10.2f}{mark}"
-    if len(batches) > len(shown):
-        yield f"     ... and {len(batches) - len(shown)} more batches; the HTML report shows them all"
+        counts = "".join(f"{getattr(batch.counts, name):>12,}" for name in ("read", *columns))
+        name = f"{batch.batch_id}{'*' if batch.replayed else ''}"
+        yield f"{name:>8}{counts}{batch.files:>7,}{batch.seconds:>9.2f}"
+    if any(batch.replayed for batch in shown):
+        yield "* replayed: committed before a crash, its counts read back from the commit"
+    if left := len(batches) - len(shown):
+        yield f"     ... and {left} more batches; the HTML report shows them all"
 
 
 def _render_time(step: StepReport) -> Iterator[str]:
@@ -178,16 +179,27 @@ def _render_lateness(histogram: list[int]) -> Iterator[str]:
     yield "Behind the newest row of earlier batches"
     total = sum(histogram)
     for label, rows in label_bars(histogram):
-        yield f"  {label:<16}{format_count(rows):>11}  {format_percent(rows, total):>7}  {'█' * max(round(_BAR * rows / total), 1 if rows else 0)}"
+        share = format_percent(rows, total)
+        yield f"  {label:<16}{format_count(rows):>11}  {share:>7}  {_draw_bar(rows, total)}"
 
 
 def _render_cost(report: RunReport) -> Iterator[str]:
-    yield f"Cost        {format_seconds(report.seconds_up)} up, {report.core_seconds:,.1f} core-seconds"
-    if report.spark:
+    spark = dict(report.spark)
+    elsewhere = spark.pop("executor_core_seconds", None)
+    yield (
+        f"Cost        {format_seconds(report.seconds_up)} up, {report.core_seconds:,.1f} "
+        "core-seconds"
+        + (f", and {printable(elsewhere)} of tasks on executors" if elsewhere else "")
+    )
+    if spark:
         settings = ", ".join(
-            f"{printable(name)} {printable(value)}" for name, value in report.spark.items()
+            f"{printable(name)} {printable(value)}" for name, value in spark.items()
         )
         yield from textwrap.wrap(f"Spark       {settings}", _WIDTH, subsequent_indent=" " * 12)
+
+
+def _draw_bar(rows: int, total: int) -> str:
+    return "█" * max(round(_BAR * rows / total), 1 if rows > 0 else 0)
 
 
 def _cut(text: str, width: int) -> str:

@@ -11,9 +11,17 @@ def format_count(rows: int | None) -> str:
     return "-" if rows is None else f"{rows:,}"
 
 
+def format_amount(amount: int, noun: str) -> str:
+    """`1 row`, `1,204 rows`."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
+
 def format_percent(part: int, whole: int) -> str:
-    """`0.51%`; never `0%` for some, and never `100%` for not quite all."""
-    if part == 0 or whole == 0:
+    """`0.51%`; never `0%` for some, and never `100%` for not quite all. A dash for what is no
+    share: below nothing, or more than the whole."""
+    if not 0 <= part <= whole:
+        return "-"
+    if part == 0:
         return "0%"
     share = 100 * part / whole
     if share < 0.01:
@@ -57,7 +65,8 @@ def format_time(moment: datetime | None) -> str:
 
 
 def from_millis(millis: int | None) -> datetime | None:
-    """Epoch milliseconds as a UTC time; None for none, for Spark's start value 0, and beyond the calendar."""
+    """Epoch milliseconds as a UTC time; None for none, for Spark's start value 0, and beyond the
+    calendar."""
     if not millis or millis < 0:
         return None
     try:
@@ -75,7 +84,8 @@ def format_watermark(millis: int | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without power: control, escape and direction-changing characters shown as `\\x1b`, so they neither move a cursor nor reorder a page."""
+    """Text without power: control, escape and direction-changing characters shown as `\\x1b`, so
+    they neither move a cursor nor reorder a page."""
     return "".join(
         _visible(char)
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -89,6 +99,7 @@ def _visible(char: str) -> str:
 
 
 def quote_value(text: str, width: int = 60) -> str:
-    """A sample value in quotes, cut to `width`: pasted into a spreadsheet, `"=1+1"` is not a formula."""
+    """A sample value in quotes, cut to `width`: pasted into a spreadsheet, `"=1+1"` is not a
+    formula."""
     shown = printable(text)
     return f'"{shown if len(shown) <= width else shown[: width - 3] + "..."}"'

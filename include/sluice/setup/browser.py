@@ -7,13 +7,20 @@ import sys
 from pathlib import Path
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_HELP = """No browser could be installed for tests/browser. Do one of these and run the command again:
+_DEBIAN = (
+    "apt-get -o Acquire::Retries=4 update -qq && DEBIAN_FRONTEND=noninteractive "
+    "apt-get -o Acquire::Retries=4 install -y -qq --no-install-recommends chromium"
+)
+_HELP = """No browser could be installed for tests/browser. Do one of these, then run this again:
   Debian, Ubuntu: sudo apt-get install chromium
   macOS, others:  .venv/bin/playwright install chromium"""
 
 
 def find_browser() -> str | None:
-    """The path of a Chromium: `$SLUICE_BROWSER`, the system's, else Playwright's own; None when there is none."""
+    """The path of a Chromium; None when there is none.
+
+    `$SLUICE_BROWSER`, the system's, else Playwright's own.
+    """
     chosen = os.environ.get("SLUICE_BROWSER") or next(filter(None, map(shutil.which, _NAMES)), None)
     if chosen:
         return chosen
@@ -25,17 +32,13 @@ def find_browser() -> str | None:
 
 
 def install_commands() -> list[list[str]]:
-    """What to try, in order: Debian's package where we may install it, then Playwright's download."""
+    """What to try, in order: Debian's package where we may install it, then Playwright's download.
+
+    Both try again by themselves where the network fails.
+    """
     playwright = [[sys.executable, "-m", "playwright", "install", "chromium"]]
     if shutil.which("apt-get") and os.geteuid() == 0:
-        return [
-            [
-                "sh",
-                "-c",
-                "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium",
-            ],
-            *playwright,
-        ]
+        return [["sh", "-c", _DEBIAN], *playwright]
     return playwright
 
 

@@ -1,13 +1,10 @@
-"""The user's cache folder: jars and class archives, shared by every checkout."""
+"""The user's cache folder, shared by every checkout, and the folder of pyspark's own jars."""
 
-import hashlib
-import json
 import os
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
 from ..errors import PreflightError
-from .java import java_version
 
 
 def cache_folder() -> Path:
@@ -16,31 +13,13 @@ def cache_folder() -> Path:
 
 
 def spark_jars_folder() -> Path:
-    """The folder of the jars inside the installed pyspark, found without importing it. Raises PreflightError when pyspark is not installed."""
+    """The folder of the jars inside the installed pyspark, found without importing it.
+
+    Raises PreflightError when pyspark is not installed.
+    """
     spec = util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise PreflightError(
             "pyspark is not installed", where="Python environment", do="Run `make install`"
         )
     return Path(spec.origin).parent / "jars"
-
-
-def class_archive_path(*sets: str) -> Path:
-    """Where the JVM's class archive for these jar sets lies, whether or not it was built yet (`core` when none is named).
-
-    The JVM ignores an archive made by another Java or for another class path, so both are part of its name.
-    """
-    from .jars import locked_jars
-
-    key = [
-        java_version(),
-        metadata.version("pyspark"),
-        str(spark_jars_folder()),
-        str(cache_folder()),
-        [jar.sha256 for jar in locked_jars(*(sets or ("core",)))],
-    ]
-    return (
-        cache_folder()
-        / "archives"
-        / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]}.jsa"
-    )

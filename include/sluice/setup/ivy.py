@@ -8,14 +8,18 @@ from ..errors import PreflightError
 from .cache import spark_jars_folder
 from .java import find_java
 
-# `ibiblio` without a root is Maven Central; POMs are not read, because the lock lists every jar that is wanted.
+# `ibiblio` without a root is Maven Central; POMs are not read, because the lock lists every jar
+# that is wanted.
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="main"/>
   <caches defaultCacheDir="{cache}"/>
   <resolvers><ibiblio name="main" m2compatible="true" usepoms="false"/></resolvers>
 </ivysettings>
 """
-_DEPENDENCY = '    <dependency org="{}" name="{}" rev="{}" transitive="false" conf="*-&gt;master(default)"/>\n'
+_DEPENDENCY = (
+    '    <dependency org="{}" name="{}" rev="{}" transitive="false"'
+    ' conf="*-&gt;master(default)"/>\n'
+)
 _MODULE = """<ivy-module version="2.0">
   <info organisation="sluice" module="jars"/>
   <configurations defaultconf="default"/>
@@ -26,10 +30,15 @@ _MODULE = """<ivy-module version="2.0">
 _TIMEOUT = 1800  # seconds; the S3 set holds a jar of 686 MB
 
 
+class DownloadFailed(PreflightError):
+    """Raised when Ivy could not get a jar, which may pass."""
+
+
 def download(coordinates: list[str], folder: Path) -> None:
     """Put the jars `group:artifact:version` into a folder as artifact-version.jar.
 
-    `$SLUICE_IVY_SETTINGS` names an Ivy settings file of the user's own, for mirrors. Raises PreflightError with Ivy's own reason.
+    `$SLUICE_IVY_SETTINGS` names an Ivy settings file of the user's own, for mirrors. Raises
+    DownloadFailed with Ivy's own reason. A second try goes on with what the first left behind.
     """
     module, settings = folder / "ivy.xml", folder / "ivysettings.xml"
     module.write_text(
@@ -61,11 +70,7 @@ def download(coordinates: list[str], folder: Path) -> None:
             do="Run the same command again",
         ) from None
     if done.returncode:
-        raise PreflightError(
-            f"Ivy could not download the jars: {_reason(done.stdout + done.stderr)}",
-            where=", ".join(coordinates),
-            do="Check the network, or name a mirror in an Ivy settings file: export SLUICE_IVY_SETTINGS=<file>",
-        )
+        raise DownloadFailed(_reason(done.stdout + done.stderr), where=", ".join(coordinates))
 
 
 def _reason(output: str) -> str:

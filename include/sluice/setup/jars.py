@@ -1,17 +1,13 @@
-"""The JVM jars: a locked list, fetched once into the user's cache folder, never resolved at run time."""
+"""The JVM jars: a locked list, kept in the user's cache folder, never resolved at run time."""
 
 import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ..errors import PreflightError
 from .cache import cache_folder
-from .ivy import download
 
 LOCK = Path(__file__).with_name("jars.lock.json")
 
@@ -46,7 +42,10 @@ def jar_sets() -> tuple[str, ...]:
 
 
 def locked_jars(*sets: str) -> list[Jar]:
-    """The jars of some sets in the lock's order. Raises PreflightError for a set the lock does not have."""
+    """The jars of some sets in the lock's order.
+
+    Raises PreflightError for a set the lock does not have.
+    """
     lock = _read_lock()
     for name in sets:
         if name not in lock:
@@ -60,7 +59,11 @@ def locked_jars(*sets: str) -> list[Jar]:
 
 
 def jar_paths(*sets: str) -> list[Path]:
-    """Paths of the jars of some sets. Raises PreflightError naming the command when one is missing or has another size than the lock says."""
+    """Paths of the jars of some sets.
+
+    Raises PreflightError naming the command when one is missing or has another size than the lock
+    says.
+    """
     paths = []
     for jar in locked_jars(*sets):
         path = jars_folder() / jar.name
@@ -71,7 +74,7 @@ def jar_paths(*sets: str) -> list[Path]:
                 do=f"Run `sluice jars fetch {jar.set}`",
             )
         if path.stat().st_size != jar.size:
-            raise _refuse(path, jar, f"{path.stat().st_size} bytes", f"{jar.size} bytes")
+            raise refuse_jar(path, jar, f"{path.stat().st_size} bytes", f"{jar.size} bytes")
         paths.append(path)
     return paths
 
@@ -81,43 +84,20 @@ def jars_folder() -> Path:
     return cache_folder() / "jars"
 
 
-def fetch_jars(
-    *sets: str, on_jar: Callable[[Jar, str], None] = lambda jar, what: None
-) -> list[Path]:
-    """Fetch what is missing of some sets, check every byte, and return the paths; without network when all is there.
-
-    on_jar(jar, "kept" | "fetched") is called for each. Raises PreflightError when a file is not what the lock says.
-    """
-    folder = jars_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    jars = locked_jars(*sets)
-    missing = [jar for jar in jars if not (folder / jar.name).is_file()]
-    for jar in jars:
-        if jar not in missing:
-            _check(folder / jar.name, jar)
-            on_jar(jar, "kept")
-    if missing:
-        # A folder of the same file system, so that the last step is a rename and no reader ever sees half a jar.
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
-            download([jar.coordinates for jar in missing], Path(temporary))
-            for jar in missing:
-                _check(Path(temporary) / jar.name, jar)
-                os.replace(Path(temporary) / jar.name, folder / jar.name)
-                on_jar(jar, "fetched")
-    return [folder / jar.name for jar in jars]
-
-
-def _check(path: Path, jar: Jar) -> None:
+def check_jar(path: Path, jar: Jar) -> None:
+    """Read every byte. Raises PreflightError when the file is not what the lock says."""
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != jar.sha256:
-        raise _refuse(path, jar, f"SHA-256 {found}", f"SHA-256 {jar.sha256}")
+        raise refuse_jar(path, jar, f"SHA-256 {found}", f"SHA-256 {jar.sha256}")
 
 
-def _refuse(path: Path, jar: Jar, found: str, expected: str) -> PreflightError:
+def refuse_jar(path: Path, jar: Jar, found: str, expected: str) -> PreflightError:
+    """The error for a file that is not the jar it is named after."""
     return PreflightError(
         f"{path.name} is not the file that {LOCK.name} names: expected {expected}",
         where=str(path),
         value=found,
-        do=f"Delete it and run `sluice jars fetch {jar.set}`; if that repeats, ask who serves you that file",
+        do=f"Delete it and run `sluice jars fetch {jar.set}`; if that repeats, ask who serves you "
+        "that file",
     )

@@ -1,6 +1,16 @@
 """The sinks beside the target: each gets the rows of a batch once, or can tell that it has them."""
 
-from .deliver import deliver, describe_sink, prepare_sinks
+from .deliver import WRITERS, deliver, describe_sink, prepare_sinks, writer_of
 from .delivery import Delivery
+from .writer import Preparation, Writer
 
-__all__ = ["Delivery", "deliver", "describe_sink", "prepare_sinks"]
+__all__ = [
+    "WRITERS",
+    "Delivery",
+    "Preparation",
+    "Writer",
+    "deliver",
+    "describe_sink",
+    "prepare_sinks",
+    "writer_of",
+]

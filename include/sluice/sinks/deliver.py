@@ -15,69 +15,65 @@ from ..spec import (
     KafkaSink,
     MemorySink,
     Pipeline,
+    SinkKind,
     Step,
 )
-from ..spec.model import Spec
-from . import foreach, kafka, trial
 from .delivery import Delivery
-from .files import sink as files
-from .jdbc import sink as jdbc
+from .files.sink import FilesWriter
+from .foreach import ForeachBatchWriter, ForeachWriter
+from .jdbc.sink import JdbcWriter
+from .kafka.sink import KafkaWriter
+from .trial import ConsoleWriter, MemoryWriter
+from .writer import Preparation, Writer
 
-DELIVER = {
-    KafkaSink: kafka.deliver,
-    JdbcSink: jdbc.deliver,
-    FilesSink: files.deliver,
-    ForeachSink: foreach.deliver,
-    ForeachBatchSink: foreach.deliver,
-    ConsoleSink: trial.deliver,
-    MemorySink: trial.deliver,
+WRITERS: dict[type[SinkKind], type[Writer]] = {
+    KafkaSink: KafkaWriter,
+    JdbcSink: JdbcWriter,
+    FilesSink: FilesWriter,
+    ForeachSink: ForeachWriter,
+    ForeachBatchSink: ForeachBatchWriter,
+    ConsoleSink: ConsoleWriter,
+    MemorySink: MemoryWriter,
 }
-"""Model of a sink -> what writes a batch to it."""
+"""Model of a sink -> what writes to it."""
 
 
-def describe_sink(sink: Spec) -> str:
+def writer_of(sink: SinkKind) -> Writer:
+    """What writes to a sink."""
+    return WRITERS[type(sink)](sink)
+
+
+def describe_sink(sink: SinkKind) -> str:
     """The kind and place of a sink, as reports name it: `jdbc sales.orders`."""
-    places = ("topic", "topic_column", "table", "path", "writer", "function", "name")
-    return " ".join(
-        [
-            sink.kind,
-            *[str(getattr(sink, place)) for place in places if getattr(sink, place, None)][:1],
-        ]
-    )
+    return sink.title
 
 
 def prepare_sinks(
     spark: SparkSession, pipeline: Pipeline, step: Step, schema: StructType, columns: list[str]
 ) -> None:
-    """Check each further sink before anything is read, and make tables that are absent. Raises SpecError, SinkError and TransientError.
+    """Check each further sink before anything is read, and make tables that are absent.
 
-    Args: schema: of the rows they will get, with the system columns. columns: the user's.
+    Args: schema: of the rows they will get, with the system columns. columns: the user's. Raises
+    SpecError, SinkError and TransientError.
     """
     for sink in step.further_sinks:
-        where = f"{pipeline.name}.{step.name}: {describe_sink(sink)}"
-        if isinstance(sink, KafkaSink):
-            kafka.prepare(sink, schema, where)
-        elif isinstance(sink, JdbcSink):
-            jdbc.prepare(spark, sink, schema, columns)
-        elif isinstance(sink, FilesSink):
-            files.prepare(StructType([schema[name] for name in columns]), sink, where)
-        elif isinstance(sink, ForeachSink | ForeachBatchSink):
-            foreach.prepare(sink, pipeline.folder)
+        where = f"{pipeline.name}.{step.name}: {sink.title}"
+        writer_of(sink).prepare(Preparation(spark, schema, columns, pipeline.folder, where))
 
 
 def deliver(
-    sinks: list[Spec], rows: DataFrame, delivery: Delivery, check_right: Callable[[], None]
+    sinks: list[SinkKind], rows: DataFrame, delivery: Delivery, check_right: Callable[[], None]
 ) -> dict[str, int]:
-    """Give rows to each sink; returns how many each has, by its place. Raises what the sinks raise: the batch then comes again.
+    """Give rows to each sink; returns how many each has, by its place.
 
-    Args: delivery: the batch; each sink gets it under a key of its own. check_right: asked before each sink, raises where this run may not write any more.
+    Args: delivery: the batch; each sink gets it under a key of its own. check_right: asked before
+    each sink, raises where this run may not write any more. Raises what the sinks raise: the batch
+    then comes again.
     """
     delivered: dict[str, int] = {}
     for number, sink in enumerate(sinks):
         check_right()
-        place = describe_sink(sink)
-        place = f"{place} ({number + 1})" if place in delivered else place
-        delivered[place] = DELIVER[type(sink)](
-            rows, sink, replace(delivery, key=f"{delivery.key}/{place}")
-        )
+        place = f"{sink.title} ({number + 1})" if sink.title in delivered else sink.title
+        own = replace(delivery, key=f"{delivery.key}/{place}")
+        delivered[place] = writer_of(sink).deliver(rows, own)
     return delivered

@@ -6,7 +6,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Delivery:
-    """One batch on its way to one sink. `key`: pipeline, step and checkpoint generation, the same when the batch comes again; with `batch` it names the batch for ever."""
+    """One batch on its way to one sink. `key`: pipeline, step and checkpoint generation, the same
+    when the batch comes again; with `batch` it names the batch for ever."""
 
     key: str
     batch: int

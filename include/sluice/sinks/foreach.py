@@ -1,13 +1,16 @@
-"""Batches handed to the user's Python: a class that gets row by row on the executors, or a function that gets the batch on the driver.
+"""Batches handed to the user's Python: a class that gets row by row on the executors, or a function
+that gets the batch on the driver.
 
-Both are called at least once a batch: after a crash, or after they raised, the batch comes again, with the same rows under the same number and token. User
-code makes that exactly once by keeping the token (or partition and batch) together with what it writes, and passing over what it has.
+Both are called at least once a batch: after a crash, or after they raised, the batch comes again,
+with the same rows under the same number and token. User code makes that exactly once by keeping the
+token (or partition and batch) together with what it writes, and passing over what it has.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row
@@ -18,6 +21,7 @@ from ..spark.failure import SPARK_FAILED, explain_delivery
 from ..spec import ForeachBatchSink, ForeachSink
 from ..spec.user_code import load_code
 from .delivery import Delivery
+from .writer import Preparation, Writer
 
 _AGAIN = "The batch comes again with the next run; mend the code if it raises the same"
 _RAISED = re.compile(r"^RuntimeError: sluice: (.*)$", re.MULTILINE)
@@ -29,7 +33,8 @@ def _load(folder: Path, reference: str, where: str, noun: str, modified: int) ->
 
 
 def _load_once(folder: Path, reference: str, kind: str, noun: str) -> Callable:
-    """The user's class or function; its module is executed once, so that what it keeps (a connection) lives from batch to batch."""
+    """The user's class or function; its module is executed once, so that what it keeps (a
+    connection) lives from batch to batch."""
     path = folder / reference.partition(":")[0]
     return _load(
         folder,
@@ -41,7 +46,10 @@ def _load_once(folder: Path, reference: str, kind: str, noun: str) -> Callable:
 
 
 def load_writer(sink: ForeachSink, folder: Path) -> type:
-    """The class of a `foreach` sink. Raises SpecError when there is none, it has no `process`, or it cannot travel to the executors."""
+    """The class of a `foreach` sink.
+
+    Raises SpecError when there is none, it has no `process`, or it cannot travel to the executors.
+    """
     where = f"foreach {sink.writer}"
     writer = _load_once(folder, sink.writer, "foreach", "Class")
     if not isinstance(writer, type) or not callable(getattr(writer, "process", None)):
@@ -73,66 +81,75 @@ def load_batch_function(sink: ForeachBatchSink, folder: Path) -> Callable[[DataF
     return function
 
 
-def prepare(sink: ForeachSink | ForeachBatchSink, folder: Path) -> None:
-    """Raise SpecError for code that cannot be loaded from the folder of the pipeline's YAML, or that is not of the shape Sluice calls."""
-    if isinstance(sink, ForeachSink):
-        load_writer(sink, folder)
-    else:
-        load_batch_function(sink, folder)
+class ForeachWriter(Writer[ForeachSink]):
+    """Hands rows to the user's class."""
+
+    def prepare(self, coming: Preparation) -> None:
+        """Raise SpecError for code that cannot be loaded, or that is not of the shape that is
+        called."""
+        load_writer(self.sink, coming.folder)
+
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Call the user's class for each partition of a batch, with the user's columns; counts rows
+        of partitions it passed over as well.
+
+        One instance a partition, made on the executor without arguments. `open(partition, batch)`:
+        False passes over the partition's rows. `close(error)` is called whenever `open` returned
+        (or is not there), with what was raised or None. Raises SpecError as `load_writer`,
+        TransientError when the class raised.
+        """
+        where = f"foreach {delivery.folder / self.sink.writer}"
+        writer = load_writer(self.sink, delivery.folder)
+        own = rows.select(*[col(c) for c in delivery.columns])
+        try:
+            return sum(own.rdd.mapPartitionsWithIndex(_play(writer, delivery.batch)).collect())
+        except SPARK_FAILED as error:
+            raised = _RAISED.search(str(error))
+            if raised is None:
+                raise explain_delivery(error, where) from error
+            raise TransientError(_told(raised[1], delivery), where=where, do=_AGAIN) from None
 
 
-def deliver(rows: DataFrame, sink: ForeachSink | ForeachBatchSink, delivery: Delivery) -> int:
-    """Hand a batch to the user's code; returns how many rows it has. Raises what `deliver_rows` and `deliver_batch` raise."""
-    return (
-        deliver_rows(rows, sink, delivery)
-        if isinstance(sink, ForeachSink)
-        else deliver_batch(rows, sink, delivery)
-    )
+class ForeachBatchWriter(Writer[ForeachBatchSink]):
+    """Hands batches to the user's function."""
+
+    def prepare(self, coming: Preparation) -> None:
+        """Raise SpecError for code that cannot be loaded, or that is no function."""
+        load_batch_function(self.sink, coming.folder)
+
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Call the user's function with the user's columns of a batch and its token.
+
+        Raises SpecError as `load_batch_function`, TransientError when the function raised; an error
+        of `sluice.errors` that it raises passes as it is.
+        """
+        function = load_batch_function(self.sink, delivery.folder)
+        rows = rows.select(*[col(c) for c in delivery.columns])
+        try:
+            function(rows, delivery.token)
+        except SluiceError:
+            raise
+        except Exception as error:  # the user's code may raise anything
+            name, text = self.sink.function.partition(":")[2], " ".join(str(error).split())[:400]
+            raise TransientError(
+                _told(f"{name} raised {type(error).__name__}: {text}", delivery),
+                where=f"foreach_batch {delivery.folder / self.sink.function}",
+                do=_AGAIN,
+            ) from error
+        return rows.count()
 
 
-def deliver_rows(rows: DataFrame, sink: ForeachSink, delivery: Delivery) -> int:
-    """Call the user's class for each partition of a batch, with the user's columns; returns how many rows the batch has, also of partitions it passed over.
+def _told(raised: str, delivery: Delivery) -> str:
+    """What the user's code raised; where values are hidden without its text, which may quote a
+    row."""
+    return raised.partition(": ")[0] if delivery.hidden else raised
 
-    One instance a partition, made on the executor without arguments. `open(partition, batch)`: False passes over the partition's rows. `close(error)` is
-    called whenever `open` returned (or is not there), with what was raised or None. Raises SpecError as `load_writer`, TransientError when the class raised.
+
+def _play(writer: type, batch: int) -> Callable[[int, Iterable[Row]], Iterable[int]]:
+    """What an executor does with a partition.
+
+    Everything it needs is in here: nested functions travel by value, modules do not.
     """
-    where, writer = f"foreach {delivery.folder / sink.writer}", load_writer(sink, delivery.folder)
-    try:
-        return sum(
-            rows.select(*[col(c) for c in delivery.columns])
-            .rdd.mapPartitionsWithIndex(_play(writer, delivery.batch))
-            .collect()
-        )
-    except SPARK_FAILED as error:
-        raised = _RAISED.search(str(error))
-        if raised is None:
-            raise explain_delivery(error, where) from error
-        raise TransientError(raised[1], where=where, do=_AGAIN) from None
-
-
-def deliver_batch(rows: DataFrame, sink: ForeachBatchSink, delivery: Delivery) -> int:
-    """Call the user's function with the user's columns of a batch and its token; returns how many rows the batch has.
-
-    Raises SpecError as `load_batch_function`, TransientError when the function raised; an error of `sluice.errors` that it raises passes as it is.
-    """
-    function = load_batch_function(sink, delivery.folder)
-    rows = rows.select(*[col(c) for c in delivery.columns])
-    try:
-        function(rows, delivery.token)
-    except SluiceError:
-        raise
-    except Exception as error:  # the user's code may raise anything
-        text = " ".join(str(error).split())[:400]
-        raise TransientError(
-            f"{sink.function.partition(':')[2]} raised {type(error).__name__}: {text}",
-            where=f"foreach_batch {delivery.folder / sink.function}",
-            do=_AGAIN,
-        ) from error
-    return rows.count()
-
-
-def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]:
-    """What an executor does with a partition. Everything it needs is in here: nested functions travel by value, modules do not."""
 
     def call(method: str, function: Callable, *arguments: object) -> object:
         try:
@@ -143,13 +160,14 @@ def _play(writer: type, batch: int) -> Callable[[int, Iterator[Row]], list[int]]
                 f"sluice: {writer.__name__}.{method} raised {type(error).__name__}: {text}"
             ) from error
 
-    def play(partition: int, rows: Iterator[Row]) -> list[int]:
-        instance = call("__init__", writer)
+    def play(partition: int, rows: Iterable[Row]) -> Iterable[int]:
+        instance: Any = call("__init__", writer)
         wanted = (
             not hasattr(instance, "open")
             or call("open", instance.open, partition, batch) is not False
         )
-        count, raised = 0, None
+        count = 0
+        raised: BaseException | None = None
         try:
             for row in rows:
                 count += 1

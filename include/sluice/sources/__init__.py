@@ -1,6 +1,14 @@
 """Where a step's rows come from, as Spark reads them."""
 
-from .choose import choose_intake, rehearse_intake
-from .intake import BatchInput, Intake
+from .choose import INTAKES, Found, choose_intake, rehearse_intake
+from .intake import BatchInput, Intake, Opening
 
-__all__ = ["BatchInput", "Intake", "choose_intake", "rehearse_intake"]
+__all__ = [
+    "INTAKES",
+    "BatchInput",
+    "Found",
+    "Intake",
+    "Opening",
+    "choose_intake",
+    "rehearse_intake",
+]

@@ -1,69 +1,75 @@
-"""Which intake a step has: by the kind of its source."""
+"""Which intake a step has: the one that is registered for its kind of source."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..backlog import Arrivals, waiting_files
-from ..backlog.ranges import Range
+from ..backlog import Arrivals, Range
 from ..checkpoint import Checkpoint
-from ..spec import FileSource, KafkaSource, Pipeline, RunRequest, Step, TableSource
+from ..spec import (
+    FileSource,
+    KafkaSource,
+    Mode,
+    Pipeline,
+    RateSource,
+    SocketSource,
+    SourceKind,
+    Step,
+    TableSource,
+)
 from ..storage import Paths
 from .files import FileIntake
-from .intake import Intake
+from .intake import Intake, Opening
 from .kafka import KafkaIntake
-from .named import NamedFileIntake
 from .table import TableIntake
-from .trial import TrialIntake
+from .trial import SocketIntake, TrialIntake
+
+INTAKES: dict[type[SourceKind], type[Intake]] = {
+    FileSource: FileIntake,
+    KafkaSource: KafkaIntake,
+    TableSource: TableIntake,
+    RateSource: TrialIntake,
+    SocketSource: SocketIntake,
+}
+"""Model of a source -> what a run takes from it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found for a step before Spark started. `chosen`: of a backfill; `arrivals`: what a
+    queue named."""
+
+    chosen: Range | None = None
+    arrivals: Arrivals | None = None
 
 
 def choose_intake(
     pipeline: Pipeline,
     step: Step,
     paths: Paths,
-    request: RunRequest,
+    mode: Mode,
     checkpoint: Checkpoint,
-    chosen: Range | None,
-    arrivals: Arrivals | None = None,
+    found: Found,
 ) -> Intake:
-    """The intake of a run. Args: chosen: of a backfill. arrivals: what a queue named. Raises SourceError when the source is absent."""
+    """The intake of a run. Raises SourceError when the source is absent."""
     source = step.source
-    if request.window is not None and request.write == "replace":
-        source = _in_one_batch(source)
-    if isinstance(source, FileSource) and chosen:
-        return FileIntake(source, chosen.files, chosen.path, chosen.pattern)
-    if isinstance(source, FileSource) and arrivals is not None and not arrivals.listed:
-        return NamedFileIntake(source, arrivals.files, f"{paths.checkpoint(step.name)}/named")
-    if isinstance(source, FileSource):
-        return FileIntake(source, waiting_files(source, checkpoint)[0])
-    if isinstance(source, KafkaSource):
-        return KafkaIntake(
-            source, pipeline.folder, checkpoint, since=chosen.since if chosen else None
-        )
-    if isinstance(source, TableSource):
-        return TableIntake(
-            source, pipeline.source_path(source, paths), checkpoint, from_start=chosen is not None
-        )
-    return TrialIntake(source)
+    if mode.replaces:
+        # A range is replaced by one commit; a second batch would replace what the first wrote.
+        source = source.in_one_batch()
+    opening = Opening(
+        source,
+        pipeline.source_path(source, paths),
+        pipeline.folder,
+        checkpoint,
+        chosen=found.chosen,
+        arrivals=found.arrivals,
+        named=paths.named_files(step.name),
+    )
+    return INTAKES[type(source)].of(opening)
 
 
 def rehearse_intake(pipeline: Pipeline, step: Step, paths: Paths, landing: Path) -> Intake:
-    """An intake that nothing waits in, for building a step without data; `landing` is an empty folder."""
-    source = step.source
-    if isinstance(source, FileSource):
-        return FileIntake(source, [], path=str(landing))
-    if isinstance(source, KafkaSource):
-        return KafkaIntake(source, pipeline.folder, None)
-    if isinstance(source, TableSource):
-        return TableIntake(source, pipeline.source_path(source, paths), None)
-    return TrialIntake(source)
-
-
-def _in_one_batch(source: object) -> object:
-    """The source without bounds: a range is replaced by one commit, and a second batch would replace the first."""
-    bounds = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
-    options = {k: v for k, v in source.options.items() if k.lower() not in bounds}
-    none = {
-        name: None
-        for name in ("max_files_per_batch", "max_bytes_per_batch", "max_offsets_per_batch")
-        if name in type(source).model_fields
-    }
-    return source.model_copy(update={**none, "options": options})
+    """An intake that nothing waits in, for building a step without data; `landing` is an empty
+    folder."""
+    place = pipeline.source_path(step.source, paths)
+    opening = Opening(step.source, place, pipeline.folder, None, landing=str(landing))
+    return INTAKES[type(step.source)].of(opening)

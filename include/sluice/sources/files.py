@@ -1,33 +1,32 @@
-"""Files of a folder as a source: listed by us, read by Spark, each by its own columns; a file that nobody can read is one quarantined record."""
+"""Files of a folder as a source: listed by us, read by Spark, each by its own columns; a file that
+nobody can read is one quarantined record."""
 
 import os
-import re
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, Self
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
-from ..backlog import LandedFile, is_hidden, list_files, source_root
+from ..backlog import LandedFile, is_hidden, list_files, source_root, waiting_files
 from ..checkpoint import Checkpoint
-from ..errors import SpecError, TransientError
-from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
+from ..errors import TransientError
 from ..spark.failure import UnplannedFiles, UnreadableFile
 from ..spec import FileSource
 from ..storage import is_remote, open_path
-from .intake import BatchInput, Intake
-from .parse.embedded import read_embedded
-from .parse.headers import NOT_UNPACKED, why_unpackable
+from .file_stream import Place, open_stream
+from .intake import BatchInput, Intake, Opening
+from .named import write_names
+from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
-from .parse.text_records import parse_text, split_text
 
 KEPT_BYTES = 64 * 10**6
-"""Size of a batch's files up to which its parsed rows are kept in memory between the passes (survey, quarantine, MERGE, conflicts)."""
-_FOR_EVER = "3650000d"  # Spark otherwise never reads a file much older than the newest it has seen, whose clock may have been a century ahead
+"""Size of a batch's files up to which its parsed rows are kept in memory between the passes
+(survey, quarantine, MERGE, conflicts)."""
 
 
-class FileIntake(Intake):
-    """Files that wait in a folder. `path`, `pattern`: narrower than the source's, for a backfill."""
+class FileIntake(Intake[FileSource]):
+    """Files that wait in a folder. `path`, `pattern`: narrower than the source's, for a backfill;
+    with `named`, `path` is where the log of the files' names is written."""
 
     def __init__(
         self,
@@ -35,10 +34,25 @@ class FileIntake(Intake):
         files: list[LandedFile],
         path: str | None = None,
         pattern: str | None = None,
+        named: bool = False,
     ) -> None:
         super().__init__(source)
-        self.path, self.pattern, self.unreadable = path, pattern, {}
+        self.path, self.pattern, self.named = path, pattern, named
+        self.unreadable: dict[str, str] = {}
         self._expect(files)
+
+    @classmethod
+    def of(cls, opening: Opening[FileSource]) -> Self:
+        """The files of a backfill's range, those that a queue named, or those that a listing
+        finds."""
+        source, chosen, arrivals = opening.source, opening.chosen, opening.arrivals
+        if opening.checkpoint is None:
+            return cls(source, [], opening.landing)
+        if chosen is not None:
+            return cls(source, chosen.files, chosen.path, chosen.pattern)
+        if arrivals is not None and not arrivals.listed:
+            return cls(source, arrivals.files, opening.named, named=True)
+        return cls(source, waiting_files(source, opening.checkpoint)[0])
 
     def _expect(self, files: list[LandedFile]) -> None:
         self.files, self.sizes = files, {f.path: f.size for f in files}
@@ -49,13 +63,23 @@ class FileIntake(Intake):
         return sum(self.sizes.values())
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """Every record of every file. Raises SpecError for an encoding Java does not know, SourceError where files contradict the schema."""
+        """Every record of every file.
+
+        Raises SpecError for an encoding Java does not know, SourceError where files contradict the
+        schema.
+        """
         layouts = find_layouts(self.files, self.source)
         self.warnings = _drift_warnings(layouts, self.source)
-        return _open_stream(spark, self.source, layouts, self.unreadable, self.path, self.pattern)
+        if self.named and self.path:
+            write_names(spark, self.path, self.files)
+        place = Place(self.path or source_root(self.source), self.pattern or self.source.pattern)
+        return open_stream(spark, self.source, layouts, self.unreadable, place)
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
-        """The files of a planned batch. Raises UnplannedFiles for one whose columns were not known when the stream was built."""
+        """The files of a planned batch.
+
+        Raises UnplannedFiles for one whose columns were not known when the stream was built.
+        """
         paths = [f.path for f in checkpoint.batch_files(batch)]
         unplanned = [path for path in paths if path not in self.sizes and not _is_hidden(path)]
         if unplanned and has_layouts(self.source):
@@ -65,12 +89,22 @@ class FileIntake(Intake):
             amount=size,
             files=len(paths),
             bytes=size,
+            names=tuple(paths),
+            scan=self._scan,
             lost=self._unreadable_among(paths),
             small=0 < size <= KEPT_BYTES,
         )
 
+    @property
+    def _scan(self) -> Literal["exact", "at least", "unknown"]:
+        """A line of text may be blank, a header or a comment; a whole file may hold many."""
+        if self.source.format in EMBEDDED:
+            return "exact"
+        return "unknown" if reads_whole_files(self.source) else "at least"
+
     def _unreadable_among(self, paths: list[str]) -> dict[str, str]:
-        """Files that cannot be read, and why: those a reader failed on, those it finds no rows in, and those deleted since they were listed."""
+        """Files that cannot be read, and why: those a reader failed on, those it finds no rows in,
+        and those deleted since they were listed."""
         found = {path: why for path, why in self.unreadable.items() if path in paths}
         if self.source.format not in EMBEDDED:
             found |= {
@@ -78,7 +112,8 @@ class FileIntake(Intake):
                 for path in paths
                 if path not in found and not _is_hidden(path) and (why := why_unpackable(path))
             }
-        # A hidden name is gone as soon as its writer gives it the real one; it was no record anyway.
+        # A hidden name is gone as soon as its writer gives it the real one; it was no record
+        # anyway.
         named = [path for path in paths if path not in found and not _is_hidden(path)]
         with ThreadPoolExecutor(16) as pool:
             there = list(
@@ -116,7 +151,8 @@ def _is_hidden(path: str) -> bool:
 
 
 def _drift_warnings(layouts: dict[Layout, list[str]], source: FileSource) -> list[str]:
-    """What changed in the headers: columns that are absent read as NULL, unknown ones are rescued."""
+    """What changed in the headers: columns that are absent read as NULL, unknown ones are
+    rescued."""
     warnings = []
     for layout, paths in layouts.items():
         for names, verdict in (
@@ -128,83 +164,7 @@ def _drift_warnings(layouts: dict[Layout, list[str]], source: FileSource) -> lis
                     f" and {len(names) - 20} more" if len(names) > 20 else ""
                 )
                 warnings.append(
-                    f"columns that {len(paths)} file(s) {verdict}: {shown} (first: {paths[0].rsplit('/', 1)[-1]})"
+                    f"columns that {len(paths)} file(s) {verdict}: {shown} (first: "
+                    f"{paths[0].rsplit('/', 1)[-1]})"
                 )
     return warnings
-
-
-def _reader_options(source: FileSource, pattern: str | None = None) -> dict[str, str]:
-    """Options of the file stream; ours win where the meaning of a run hangs on them."""
-    ours = {"recursiveFileLookup": "true", "pathGlobFilter": pattern or source.pattern}
-    if source.max_files_per_batch:
-        ours["maxFilesPerTrigger"] = str(source.max_files_per_batch)
-    if source.max_bytes_per_batch:
-        ours["maxBytesPerTrigger"] = str(source.max_bytes_per_batch)
-    if source.format not in EMBEDDED:
-        ours["wholetext"] = str(reads_whole_files(source)).lower()
-    return {"maxFileAge": _FOR_EVER, **source.options, **ours}
-
-
-def _open_stream(
-    spark: SparkSession,
-    source: FileSource,
-    layouts: dict[Layout, list[str]],
-    without: Iterable[str] = (),
-    path: str | None = None,
-    pattern: str | None = None,
-) -> DataFrame:
-    """The unbounded frame of a file source.
-
-    Args: layouts: the columns of the waiting files. without: files no reader can read. path, pattern: narrower than the source's, for a backfill.
-    Raises SpecError for an encoding Java does not know.
-    """
-    if not spark._jvm.java.nio.charset.Charset.isSupported(source.encoding):
-        raise SpecError(
-            "no such encoding",
-            where="source.encoding",
-            value=source.encoding,
-            do="Write UTF-8, ISO-8859-1, windows-1252 or UTF-16",
-        )
-    reader = spark.readStream.options(**_reader_options(source, pattern))
-    location = path or source_root(source)
-    metadata = [
-        F.col("_metadata.file_path").alias(SOURCE),
-        F.col("_metadata.file_name").alias("_name"),
-    ]
-    wanted = ~_among(spark, without) if without else F.lit(True)
-    if source.format in EMBEDDED:
-        frame = read_embedded(spark, reader, location, source, layouts, metadata).where(wanted)
-    else:
-        lines = reader.format("text").load(location).select(F.col("value").alias(RAW), *metadata)
-        frame = parse_text(
-            split_text(lines.where(wanted), source),
-            source,
-            layouts,
-            lambda paths: _among(spark, paths),
-            SOURCE,
-            "_name",
-        )
-    if source.format not in EMBEDDED:
-        frame = frame.where(
-            ~F.lower("_name").rlike(rf"({'|'.join(map(re.escape, NOT_UNPACKED))})$")
-        )
-    visible = ~(
-        F.col("_name").startswith("_")
-        | F.col("_name").startswith(".")
-        | F.col("_name").endswith(".tmp")
-        | F.col("_name").endswith("._COPYING_")
-    )
-    return frame.where(visible).select(
-        *[col(c) for c in source.columns], RAW, DEFECT, RESCUED, SOURCE
-    )
-
-
-def _among(spark: SparkSession, paths: Iterable[str]) -> Column:
-    """True for rows of some files; Spark does not open a file for which a filter on this says no."""
-    return F.col(SOURCE).isin(*[uri for path in paths for uri in _spark_uris(spark, path)])
-
-
-def _spark_uris(spark: SparkSession, path: str) -> list[str]:
-    """A path as `_metadata.file_path` may write it: Java's escaping; a local file as `file:/x` or `file:///x`, depending on who listed it."""
-    uri = spark._jvm.org.apache.hadoop.fs.Path(path).toUri().toString()
-    return [uri] if "://" in uri else ["file:" + uri, "file://" + uri]

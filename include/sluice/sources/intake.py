@@ -2,17 +2,23 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, Literal, Self, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ..backlog import Arrivals, Range
 from ..checkpoint import Checkpoint
 from ..report import BatchReport
-from ..spec import Source
+from ..spec import SourceKind
+
+Kind = TypeVar("Kind", bound=SourceKind)
 
 
 @dataclass(frozen=True)
 class BatchInput:
-    """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets or commits, from and until (not included), by place."""
+    """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets
+    or commits, from and until (not included), by place."""
 
     amount: int = 0
     files: int = 0
@@ -20,18 +26,56 @@ class BatchInput:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
     """Files that cannot be read, and why; each becomes one quarantined record."""
+    names: tuple[str, ...] = ()
+    """Its files: with `ranges`, what tells this input from another."""
+    scan: Literal["exact", "at least", "unknown"] = "unknown"
+    """How many rows Spark's reader gives for these records: one each, more (lines that are no
+    records), or not known."""
     small: bool = False
     """True where the parsed rows fit into memory."""
     fetched: bool = False
-    """True where a second pass would ask a server for the records again, which may then have fewer: what is counted and what is written is read once."""
+    """True where a second pass would ask a server for the records again, which may then have fewer:
+    what is counted and what is written is read once."""
 
 
-class Intake(ABC):
-    """What a run takes from a source. `warnings`: what a person should know, filled in by `open`."""
+@dataclass(frozen=True)
+class Opening(Generic[Kind]):
+    """What an intake is made from."""
 
-    def __init__(self, source: Source) -> None:
+    source: Kind
+    place: str
+    """Of a table: its path, or its name in the catalog; empty for others."""
+    folder: Path
+    """Of the pipeline's YAML."""
+    checkpoint: Checkpoint | None
+    """None where nothing is read: a step is built without data."""
+    landing: str = ""
+    """An empty folder, for building a step without data."""
+    chosen: Range | None = None
+    """Of a backfill."""
+    arrivals: Arrivals | None = None
+    """What a queue named."""
+    named: str = ""
+    """Folder by which files that a queue named are told to Spark."""
+
+
+class Intake(ABC, Generic[Kind]):
+    """What a run takes from a source. `warnings`: what a person should know, filled in by
+    `open`."""
+
+    def __init__(self, source: Kind) -> None:
         self.source = source
         self.warnings: list[str] = []
+
+    @classmethod
+    def of(cls, opening: Opening[Kind]) -> Self:
+        """The intake of a run. Raises SourceError when the source is absent."""
+        return cls(opening.source)
+
+    @property
+    def partitions(self) -> int:
+        """Parts that are read at the same time for as long as a continuous query runs."""
+        return 1
 
     @property
     @abstractmethod
@@ -40,7 +84,8 @@ class Intake(ABC):
 
     @property
     def is_empty(self) -> bool:
-        """True where Spark could not even begin, because what the step begins with is not there yet."""
+        """True where Spark could not even begin, because what the step begins with is not there
+        yet."""
         return False
 
     @abstractmethod
@@ -56,5 +101,6 @@ class Intake(ABC):
         return []
 
     def absorb(self, error: Exception) -> None:
-        """Make the next try go on without what made this one fail; raises the error where that cannot be."""
+        """Make the next try go on without what made this one fail; raises the error where that
+        cannot be."""
         raise error

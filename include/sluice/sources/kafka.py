@@ -1,13 +1,14 @@
-"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would be."""
+"""Kafka topics as a source: each offset one record, its value parsed as a line of a file would
+be."""
 
 import json
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
+from typing import Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro, to_avro
 
 from ..backlog import (
     TopicBacklog,
@@ -17,22 +18,25 @@ from ..backlog import (
     planned_offsets,
 )
 from ..checkpoint import Checkpoint
-from ..errors import SourceError, SpecError, TransientError
+from ..errors import SourceError, TransientError
 from ..report import BatchReport, merge_ranges
-from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, quote
+from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
 from ..spec import KafkaSource, KafkaStart, resolve_cluster, spark_options
-from .intake import BatchInput, Intake
+from .intake import BatchInput, Intake, Opening
+from .parse.avro_records import parse_avro
 from .parse.headers import record_pattern
 from .parse.text_records import decode, parse_text
 
 _PATIENCE = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
 _FETCH_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "30000"}
-"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for records once. Spark's and Kafka's own bounds are three minutes."""
+"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for
+records once. Spark's and Kafka's own bounds are three minutes."""
 _TOMBSTONE = "the record has no value (a tombstone)"
 
 
-class KafkaIntake(Intake):
-    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill begins."""
+class KafkaIntake(Intake[KafkaSource]):
+    """Offsets that wait in topics. `folder`: of the pipeline's YAML. `since`: where a backfill
+    begins."""
 
     def __init__(
         self,
@@ -43,17 +47,36 @@ class KafkaIntake(Intake):
     ) -> None:
         super().__init__(source)
         self.folder, self.since = folder, since
-        self.backlog = (
-            measure_topics(source, checkpoint) if checkpoint is not None else TopicBacklog()
-        )
+        self.backlog = TopicBacklog()
+        if checkpoint is None:
+            return
+        self.backlog = measure_topics(source, checkpoint)
         self.warnings = describe_losses(self.backlog)
         if self.backlog.recreated or (self.warnings and source.fail_on_data_loss):
             self._refuse(checkpoint)
 
+    @classmethod
+    def of(cls, opening: Opening[KafkaSource]) -> Self:
+        """From where the checkpoint stands, or from where a backfill begins."""
+        since = opening.chosen.since if opening.chosen is not None else None
+        return cls(opening.source, opening.folder, opening.checkpoint, since)
+
+    @property
+    def partitions(self) -> int:
+        """Of all topics."""
+        return sum(map(len, self.backlog.partitions.values()))
+
     def _refuse(self, checkpoint: Checkpoint) -> None:
-        """Raise for records that no run can read any more, and for a topic whose offsets mean other records now."""
-        anew = f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table keep rows that are read again from being doubled"
-        go_on = "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; the report then says what is missing"
+        """Raise for records that no run can read any more, and for a topic whose offsets mean other
+        records now."""
+        anew = (
+            f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table "
+            "keep rows that are read again from being doubled"
+        )
+        go_on = (
+            "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; "
+            "the report then says what is missing"
+        )
         raise SourceError(
             f"the topics do not hold what this checkpoint expects: {'; '.join(self.warnings)}",
             where=f"brokers {resolve_cluster(self.source)[0]}",
@@ -69,7 +92,7 @@ class KafkaIntake(Intake):
         """Every record of the topics."""
         source = self.source
         frame = spark.readStream.format("kafka").options(**self._options()).load()
-        fields = [
+        fields: list[str | Column] = [
             "topic",
             "partition",
             "offset",
@@ -77,7 +100,8 @@ class KafkaIntake(Intake):
             F.col("timestampType").alias("timestamp_type"),
             "key",
         ]
-        fields += (["headers"] if source.headers else []) + (["value"] if source.keep_value else [])
+        fields += ["headers"] if source.headers else []
+        fields += ["value"] if source.keep_value else []
         records = frame.select(
             F.col("value").alias("_value"),
             F.col("value").cast("string").alias(RAW),
@@ -104,7 +128,7 @@ class KafkaIntake(Intake):
                 SOURCE,
             )
         if source.format == "avro":
-            return _parse_avro(records, source, self.folder)
+            return parse_avro(records, source, self.folder)
         if source.format == "csv":  # a line break that ends the record is none of it
             records = records.withColumn(RAW, F.regexp_replace(RAW, "\r?\n$", ""))
         parsed = parse_text(
@@ -148,7 +172,10 @@ class KafkaIntake(Intake):
         }
 
     def _patience(self) -> dict[str, str]:
-        """Our bounds where the user's options have none. The two of the client go together: Kafka refuses the first where it is less than the second."""
+        """Our bounds where the user's options have none.
+
+        The two of the client go together: Kafka refuses the first where it is less than the second.
+        """
         named = {name.lower() for name in self.source.options}
         return _FETCH_PATIENCE | ({} if named & set(_PATIENCE) else _PATIENCE)
 
@@ -161,19 +188,13 @@ class KafkaIntake(Intake):
                 "startingTimestamp": str(int(start.timestamp.timestamp() * 1000)),
                 "startingOffsetsByTimestampStrategy": "latest",
             }
-        named = {"earliest": -2, "latest": -1}  # Spark wants every partition named
+        given = start.offsets or {}
+        # Spark wants every partition named.
         chosen = {
-            t: {str(p): start.offsets.get(t, {}).get(p, "earliest") for p in parts}
-            for t, parts in self.backlog.partitions.items()
+            topic: {str(p): _as_number(given.get(topic, {}).get(p, "earliest")) for p in parts}
+            for topic, parts in self.backlog.partitions.items()
         }
-        return {
-            "startingOffsets": json.dumps(
-                {
-                    topic: {p: named.get(o, o) for p, o in parts.items()}
-                    for topic, parts in chosen.items()
-                }
-            )
-        }
+        return {"startingOffsets": json.dumps(chosen)}
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """The offsets of a planned batch."""
@@ -184,11 +205,13 @@ class KafkaIntake(Intake):
             if span[1] > span[0]
         }
         amount = sum(until - start for start, until in ranges.values())
-        return BatchInput(amount=amount, ranges=ranges, fetched=True)
+        return BatchInput(amount=amount, ranges=ranges, fetched=True, scan="exact")
 
     def review(self, batches: list[BatchReport]) -> list[str]:
-        """Records that may have expired between planning and reading, where a run goes on without them; Spark does not say, so the brokers are asked."""
-        ranges = reduce(merge_ranges, (batch.ranges for batch in batches), {})
+        """Records that may have expired between planning and reading, where a run goes on without
+        them; Spark does not say, so the brokers are asked."""
+        nothing: dict[str, tuple[int, int]] = {}
+        ranges = reduce(merge_ranges, (batch.ranges for batch in batches), nothing)
         if self.source.fail_on_data_loss or not ranges:
             return []
         try:
@@ -212,61 +235,6 @@ class KafkaIntake(Intake):
         )
 
 
-def _parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFrame:
-    """Avro values -> the schema's columns; a registry's header is taken off, not looked up: the schema file says how the values were written."""
-    path = folder / source.avro.schema_file
-    try:
-        schema = json.dumps(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise SpecError(
-            f"the Avro schema cannot be read: {error}",
-            where="source.avro.schema_file",
-            value=str(path),
-            do="Write its path relative to the pipeline's YAML",
-        ) from None
-    body, framed = F.col("_value"), F.lit(True)
-    if source.avro.wire == "confluent":
-        framed = (F.substring("_value", 1, 1) == F.lit(b"\x00")) & (F.length("_value") >= 5)
-        body = F.when(framed, F.substring("_value", 6, 2**31 - 1))
-    frame = records.withColumn("_record", from_avro(body, schema, {"mode": "PERMISSIVE"}))
-    broken = _is_unread(json.loads(schema), schema, body)
-    held = {
-        field.name: field.dataType.simpleString()
-        for field in frame.schema["_record"].dataType.fields
-    }
-    columns, misfits = [], []
-    for name, type_ in source.columns.items():
-        value = F.col(f"_record.{quote(name)}") if name in held else F.lit(None)
-        fitted = value.try_cast(type_)
-        columns.append(fitted.alias(name))
-        misfits.append(F.when(value.isNotNull() & fitted.isNull(), F.lit(f"{name} is not {type_}")))
-    empty = F.lit(None).cast("string")
-    wrong_frame = F.when(~framed, F.lit("no zero byte and schema id before the record"))
-    defect = F.coalesce(
-        wrong_frame, F.when(broken, F.lit("not an Avro record of this schema")), *misfits, empty
-    )
-    unknown: list[Column] = [
-        F.col(f"_record.{quote(name)}").alias(name) for name in held if name not in source.columns
-    ]
-    rescued = (
-        F.nullif(F.to_json(F.struct(*unknown)), F.lit("{}"))
-        if unknown and source.unknown_fields != "ignore"
-        else empty
-    )
-    return frame.select(
-        *columns, "_value", RAW, defect.alias(DEFECT), rescued.alias(RESCUED), SOURCE
-    )
-
-
-def _is_unread(fields: dict, schema: str, body: Column) -> Column:
-    """True for a value that Spark could not read: it makes a record of NULLs of it, which is one of the schema only where every field may be NULL."""
-    names = [field["name"] for field in fields.get("fields", [])]
-    unread = F.col("_record").isNull()
-    if not names:
-        return unread
-    empty = reduce(Column.__and__, [F.col(f"_record.{quote(name)}").isNull() for name in names])
-    may_be_null = all(
-        field["type"] == "null" or (isinstance(field["type"], list) and "null" in field["type"])
-        for field in fields["fields"]
-    )
-    return unread | (empty & (to_avro("_record", schema) != body if may_be_null else F.lit(True)))
+def _as_number(offset: int | str) -> int:
+    """An offset as Spark takes it."""
+    return offset if isinstance(offset, int) else {"earliest": -2, "latest": -1}[offset]

@@ -1,41 +1,38 @@
 """Files that are known by name, handed to Spark so that it lists nothing.
 
-Spark's file source takes one path, and a glob of names costs three requests a file, one after the other, and knows no name with a colon. But where a folder
-holds the log that Spark's own file sink keeps of what it wrote, the source reads that log instead of listing. So the names go into such a log.
+Spark's file source takes one path, and a glob of names costs three requests a file, one after the
+other, and knows no name with a colon. But where a folder holds the log that Spark's own file sink
+keeps of what it wrote, the source reads that log instead of listing. So the names go into such a
+log.
 """
 
 import json
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from ..backlog import LandedFile
-from ..spec import FileSource
+from ..spark.jvm import java_uri
 from ..storage import open_path, replace_file
-from .files import FileIntake
 
 _BLOCK = 32 * 2**20
 
 
-class NamedFileIntake(FileIntake):
-    """Files of a bucket that a queue named. `folder`: where the log of their names is written, anew for each stream."""
-
-    def __init__(self, source: FileSource, files: list[LandedFile], folder: str) -> None:
-        super().__init__(source, files, path=folder)
-
-    def open(self, spark: SparkSession) -> DataFrame:
-        """Every record of every file; see FileIntake."""
-        log = open_path(self.path) / "_spark_metadata"
-        log.mkdir(parents=True, exist_ok=True)
-        replace_file(
-            log / "0",
-            "\n".join(["v1", *(json.dumps(_sink_entry(spark, landed)) for landed in self.files)]),
-        )
-        return super().open(spark)
+def write_names(spark: SparkSession, folder: str, files: list[LandedFile]) -> None:
+    """Write the log that makes Spark's file source read just these files of a bucket from a
+    folder; anew for each stream."""
+    log = open_path(folder) / "_spark_metadata"
+    log.mkdir(parents=True, exist_ok=True)
+    entries = [json.dumps(_sink_entry(spark, landed)) for landed in files]
+    replace_file(log / "0", "\n".join(["v1", *entries]))
 
 
 def _sink_entry(spark: SparkSession, landed: LandedFile) -> dict:
-    """A file as Spark's sink logs it. The address is written by Java: the checkpoint knows a file by its very characters, and a listing writes them this way."""
-    address = spark._jvm.org.apache.hadoop.fs.Path(landed.path).toUri().toString()
+    """A file as Spark's sink logs it.
+
+    The address is written by Java: the checkpoint knows a file by its very characters, and a
+    listing writes them this way.
+    """
+    address = java_uri(spark, landed.path)
     return {
         "path": address,
         "size": landed.size,

@@ -1,7 +1,7 @@
 """A Delta table as a source: each commit once."""
 
 import json
-from pathlib import Path
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from ..spark.columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
 from ..spark.failure import ChangedTable
 from ..spec import SYSTEM_COLUMNS, TableSource, TableStart
 from ..storage import replace_file
-from .intake import BatchInput, Intake
+from .intake import BatchInput, Intake, Opening
 
 _MOST_CHANGES = 20
 _CHANGES = {
@@ -24,8 +24,9 @@ _CHANGES = {
 }
 
 
-class TableIntake(Intake):
-    """The commits of a table. `place`: its path, or its name in the catalog. `from_start`: read all of it, for a backfill."""
+class TableIntake(Intake[TableSource]):
+    """The commits of a table. `place`: its path, or its name in the catalog. `from_start`: read all
+    of it, for a backfill."""
 
     def __init__(
         self,
@@ -38,7 +39,7 @@ class TableIntake(Intake):
         super().__init__(source)
         self.place, self.from_start, self.changes = place, from_start, 0
         self.tracking = (
-            str(Path(str(checkpoint.folder)) / "_schema")
+            str(checkpoint.folder / "_schema")
             if checkpoint is not None and source.schema_tracking
             else None
         )
@@ -52,8 +53,17 @@ class TableIntake(Intake):
             read_position(checkpoint, checkpoint.newest_commit) if checkpoint is not None else None
         )
 
+    @classmethod
+    def of(cls, opening: Opening[TableSource]) -> Self:
+        """From where the checkpoint stands; a backfill reads the whole table."""
+        from_start = opening.chosen is not None
+        return cls(opening.source, opening.place, opening.checkpoint, from_start=from_start)
+
     def _note_start(self, checkpoint: Checkpoint) -> int | None:
-        """The version after the newest of the first run. Raises SpecError for a table whose versions only Spark knows."""
+        """The version after the newest of the first run.
+
+        Raises SpecError for a table whose versions only Spark knows.
+        """
         start = read_start(checkpoint)
         if start is None and self.source.name is not None:
             raise SpecError(
@@ -78,7 +88,10 @@ class TableIntake(Intake):
         return max(0, (self.newest or 0) + 1 - (self.position.version if self.position else 0))
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """The table's own columns; those of the change feed without their underscore. Raises SourceError for a table that is not there."""
+        """The table's own columns; those of the change feed without their underscore.
+
+        Raises SourceError for a table that is not there.
+        """
         reader = spark.readStream.format("delta").options(**self._options())
         try:
             frame = reader.table(self.place) if self.source.name else reader.load(self.place)
@@ -122,7 +135,7 @@ class TableIntake(Intake):
         )
         if version is not None:
             ours["startingVersion"] = str(version)
-        elif start is not None:
+        elif start is not None and start.timestamp is not None:
             ours["startingTimestamp"] = start.timestamp.isoformat()
         flags = {
             "readChangeFeed": source.change_feed,
@@ -149,7 +162,8 @@ class TableIntake(Intake):
         }
 
     def absorb(self, error: Exception) -> None:
-        """Go on with the columns that Delta has noted; again and again where they change more than once, but not for ever."""
+        """Go on with the columns that Delta has noted; again and again where they change more than
+        once, but not for ever."""
         if not isinstance(error, ChangedTable) or self.changes >= _MOST_CHANGES:
             raise error
         self.changes += 1
@@ -162,5 +176,6 @@ class TableIntake(Intake):
             return BatchInput()
         return BatchInput(
             amount=until.version - start.version,
+            scan="at least",  # rows that a deletion vector hides are read and left out
             ranges={f"{COMMITS}{self.place}": (start.version, until.version)},
         )

@@ -1,15 +1,16 @@
-"""Rows that Spark makes itself, and lines of a socket: for trials, because neither can be read again."""
+"""Rows that Spark makes itself, and lines of a socket: for trials, because neither can be read
+again."""
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..checkpoint import Checkpoint
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE
-from ..spec import RateSource
+from ..spec import TrialSource
 from .intake import BatchInput, Intake
 
 
-class TrialIntake(Intake):
+class TrialIntake(Intake[TrialSource]):
     """A source that never ends and begins anew with each run."""
 
     @property
@@ -18,23 +19,28 @@ class TrialIntake(Intake):
         return 0
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """Columns: timestamp and value (rate), value (socket)."""
-        source, reader = self.source, spark.readStream.format(self.source.kind)
-        if isinstance(source, RateSource):
-            rows = {"rate": "rowsPerSecond", "rate-micro-batch": "rowsPerBatch"}[source.kind]
-            frame = reader.options(**{rows: str(source.rows), **source.options}).load()
-        else:
-            frame = reader.option("host", source.host).option("port", str(source.port)).load()
-        raw = F.col("value") if source.kind == "socket" else F.lit(None).cast("string")
-        nothing = F.lit(None).cast("string")
+        """Spark's own columns: timestamp and value (rate), value (socket)."""
+        kind, nothing = self.source.kind, F.lit(None).cast("string")
+        frame = spark.readStream.format(kind).options(**self.source.reader_options).load()
         return frame.select(
             *frame.columns,
-            raw.alias(RAW),
+            self._raw().alias(RAW),
             nothing.alias(DEFECT),
             nothing.alias(RESCUED),
-            F.lit(source.kind).alias(SOURCE),
+            F.lit(kind).alias(SOURCE),
         )
+
+    def _raw(self) -> Column:
+        """The record as it came."""
+        return F.lit(None).cast("string")
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """Nothing is known of a batch before it is read."""
         return BatchInput(small=True)
+
+
+class SocketIntake(TrialIntake):
+    """Lines that somebody sends."""
+
+    def _raw(self) -> Column:
+        return F.col("value")

@@ -12,15 +12,24 @@ RESCUED = "_rescued"
 SOURCE = "_source"
 """URI of the file."""
 TIME = "_event_time"
-"""Event time, never NULL: a time that is missing or too far ahead reads as year 1, which moves no watermark."""
+"""Event time, never NULL: a time that is missing or too far ahead reads as year 1, which moves no
+watermark."""
 STAGE = "_stage"
-"""`entered`: the row takes part. `filtered`: the transform's WHERE left it out. `parsed`: counted before a transform that changes the number of rows."""
+"""`entered`: the row takes part. `filtered`: the transform's WHERE left it out. `parsed`: counted
+before a transform that changes the number of rows."""
 REASONS = "_reasons"
 """Why the row is refused; empty when it is not."""
 CHECKS = "_checks"
 """Struct of two booleans a rule: e<i> (evaluated), u<i> (unexpected)."""
+BATCH_KEY = "_batch_key"
+"""Pipeline, step, checkpoint generation and batch as one text: no other batch ever has it."""
+LATE_BY = "_late_by_seconds"
+"""Of the late table: how far behind the watermark the row was."""
+COPIES = "_copies"
+"""Of a row that stands for its key: how many rows of its batch it stands for, itself included."""
 CONTENT, DIFFERS = "_content", "_differs"
-"""Of a row that stands for its key: what it says, as one number; whether another row of the key in its batch said something else."""
+"""Of a row that stands for its key: what it says, as one number; whether another row of the key in
+its batch said something else."""
 
 ENTERED, FILTERED, PARSED = "entered", "filtered", "parsed"
 MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = (

@@ -1,13 +1,20 @@
 """What Spark's failures mean for a user: which file, is it worth another try, what to do."""
 
 import re
-from contextlib import suppress
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 
 from ..checkpoint import normalize_uri
-from ..errors import SluiceError, SourceError, SpecError, TransientError
+from ..errors import (
+    PreflightError,
+    SinkError,
+    SluiceError,
+    SourceError,
+    SpecError,
+    TransientError,
+)
+from .fault import Fault, read_fault, sql_message
 from .kafka_failure import explain_kafka
 
 SPARK_FAILED = (PySparkException, Py4JJavaError)
@@ -15,15 +22,27 @@ SPARK_FAILED = (PySparkException, Py4JJavaError)
 
 
 _MAY_PASS = re.compile(
-    r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
+    r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect"
+    r"|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
     r"|Broken pipe|SlowDown|Throttl|Service Unavailable|InternalError|[Ss]tatus code: 5",
 )
 """What a reader says when the machine or the network failed, not the file."""
+_CHANGED = re.compile(r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\] ([^.\n]*)")
+_STATE_CHANGED = re.compile(
+    r"STATE_STORE_(?:(?:KEY|VALUE)_(?:SCHEMA_NOT_COMPATIBLE|ROW_FORMAT_VALIDATION_FAILURE)"
+    r"|INVALID_VALUE_SCHEMA_EVOLUTION|INVALID_VARIABLE_TYPE_CHANGE|INVALID_CONFIG_AFTER_RESTART"
+    r"|COLUMN_FAMILY_SCHEMA_INCOMPATIBLE)|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
+)
+_REFUSED = ("0A", "21", "42")
+"""Classes of SQLSTATE: not supported, cardinality, what a name or a type forbids."""
+_PASSES = {"DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS"}
+"""Refusals that a second try does not meet."""
 _GONE = re.compile(r"FILE_NOT_EXIST|FileNotFoundException|does not exist")
 _STORE = re.compile(r"software\.amazon\.awssdk|fs\.s3a\.AWS|SdkClientException|S3Exception")
 """What S3's client raises for anything but an absent object: never the file's own fault."""
 _FILE = re.compile(
-    r"(?:while reading file|File|reading file:?)\s+((?:file|s3a|hdfs|abfss?|gs):[^\s]+?)[.,]?(?:\s|$)"
+    r"(?:while reading file|File|reading file:?)"
+    r"\s+((?:file|s3a|hdfs|abfss?|gs):[^\s]+?)[.,]?(?:\s|$)"
 )
 
 
@@ -36,93 +55,139 @@ class UnreadableFile(Exception):
 
 
 class ChangedTable(Exception):
-    """Raised when a source table got other columns in the middle of the stream, which now has noted them: it goes on when it is built again."""
+    """Raised when a source table got other columns in the middle of the stream.
+
+    The stream has noted them and goes on when it is built again.
+    """
 
 
 class UnplannedFiles(Exception):
-    """Raised for a batch with files that landed after the columns of the waiting files were read, where the plan depends on them."""
+    """Raised for a batch with files that landed after the columns of the waiting files were read.
+
+    It matters only where the plan depends on these columns.
+    """
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__(", ".join(paths))
         self.paths = paths
 
 
-def sql_message(error: Exception) -> str:
-    """The first line of a Spark error: the sentence, without plan and Java stack.
-
-    Delta's error classes are not in Spark's own list, so PySpark's `getMessage` may itself fail ("Cannot find main error class"): then Java's text is the sentence.
-    """
-    text = str(error)
-    if isinstance(error, PySparkException):
-        with suppress(Exception):
-            text = error.getMessage() or text
-    return " ".join(text.split("\n\nJVM")[0].split("; line")[0].split("\n;")[0].split())[:500]
-
-
-def root_cause(error: Exception) -> str:
-    """The innermost sentence of a Java error, or Spark's own."""
-    causes = re.findall(
-        r"(?:Caused by: |^: )([\w.$]+(?:Exception|Error)[^\n]*)", str(error), re.MULTILINE
-    )
-    return (causes[-1].strip() if causes else sql_message(error))[:400]
-
-
 def explain_delivery(error: Exception, where: str) -> SluiceError:
-    """One of our errors for one of Spark's: terminal where Spark says that it was asked for something it cannot do, else worth another try."""
-    if isinstance(error, AnalysisException | IllegalArgumentException):
+    """One of our errors for one of Spark's.
+
+    Terminal where Spark was asked for something that it cannot do, else worth another try.
+    """
+    if isinstance(error, AnalysisException):
         return SpecError(
             f"Spark cannot write the batch: {sql_message(error)}",
             where=where,
             do="Mend the sink's options, or cast the column in the transform",
         )
+    fault = read_fault(error)
+    if fault.is_about_rows and not _is_user_code(fault):
+        return _explain_value(fault, where)
+    if isinstance(error, IllegalArgumentException):
+        return SpecError(
+            f"Spark cannot write the batch: {fault.sentence}",
+            where=where,
+            do="Mend the sink's options, or cast the column in the transform",
+        )
     return TransientError(
-        f"the batch could not be written: {root_cause(error)}",
+        f"the batch could not be written: {fault.sentence}",
         where=where,
         do="Run again: what the batch left is completed or removed",
     )
 
 
 def explain(error: Exception) -> Exception:
-    """Turn a failure of Spark into one of ours: which file, is it worth another try, one sentence."""
+    """Turn a failure of Spark into one of ours: which file, whether to try again, one sentence."""
     if not isinstance(error, PySparkException | Py4JJavaError):
         return error
-    text = str(error)
-    causes = re.findall(r"(?:Caused by: |^)([\w.$]+(?:Exception|Error)[^\n]*)", text, re.MULTILINE)
-    cause = causes[-1].strip() if causes else sql_message(error)
+    text, fault = str(error), read_fault(error)
     named = _FILE.search(text)
     if "DELTA_STREAMING_METADATA_EVOLUTION" in text:
         return ChangedTable()
-    if changed := re.search(
-        r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\] ([^.\n]*)", text
-    ):
+    if changed := _CHANGED.search(text):
         return SourceError(
             "rows of the source table were changed or removed, and a stream of rows cannot say so",
             where="source",
             value=changed[1][:200],
-            do="Write `skip_change_commits: true` to pass over such commits, or `change_feed: true` to read them as changes",
+            do="Write `skip_change_commits: true` to pass over such commits, or "
+            "`change_feed: true` to read them as changes",
         )
     if "CSV_HEADER" in text or "CSV header does not conform" in text:
         return SourceError(
             "a CSV header does not match the schema",
             where=named[1] if named else "",
-            value=cause[:200],
+            value=fault.sentence[:200],
             do="Mend the header or the schema",
         )
     if named and ("FAILED_READ_FILE" in text or _GONE.search(text)):
-        return _explain_file(normalize_uri(named[1]), text, cause)
-    if "No space left on device" in cause:
+        return _explain_file(normalize_uri(named[1]), text, fault.sentence)
+    if "No space left on device" in fault.sentence:
         return TransientError(
-            f"the disk is full: {cause[:400]}",
+            f"the disk is full: {fault.sentence}",
             do="Make room, then run again: the batch comes again as it is",
         )
-    return explain_kafka(text) or TransientError(
-        f"Spark failed: {cause[:400]}",
-        do="Run again; if it fails the same way, `sluice report` and the task's log have the rest",
+    return (
+        explain_kafka(text)
+        or _explain_for_good(error, fault)
+        or TransientError(
+            f"Spark failed: {fault.sentence}",
+            do="Run again; if it fails the same way, `sluice report` and the task's log have the "
+            "rest",
+        )
     )
 
 
+def _explain_for_good(error: Exception, fault: Fault) -> SluiceError | None:
+    """The error for what comes again however often the batch does; None for what may pass."""
+    if _STATE_CHANGED.search(fault.condition):
+        return PreflightError(
+            "the state that this step keeps was written by another version of its transform",
+            where="checkpoint",
+            value=fault.condition,
+            do="Put the transform back as it was, or give the step a new name: it then begins "
+            "with a checkpoint and a table of its own",
+        )
+    if fault.is_about_rows:
+        return None if _is_user_code(fault) else _explain_value(fault, "")
+    refused = isinstance(error, AnalysisException) or fault.state.startswith(_REFUSED)
+    if not refused or fault.condition in _PASSES:
+        return None
+    said = sql_message(error) if isinstance(error, AnalysisException) else fault.sentence
+    return SpecError(
+        f"Spark cannot do what the step asks for: {said}",
+        do="Mend the columns, the keys or the transform that it names; "
+        "`sluice validate --spark` checks most of it without data",
+    )
+
+
+def _explain_value(fault: Fault, where: str) -> SluiceError:
+    """The error for a value that is refused whenever it comes; the value stays where it is."""
+    if "CONSTRAINT" in fault.condition:
+        return SinkError(
+            f"the table refuses a row: {fault.sentence}",
+            where=where,
+            do="Write the same as a rule with `on_fail: quarantine`, or change the constraint",
+        )
+    return SpecError(
+        f"a row has a value that cannot be computed: {fault.sentence}",
+        where=where,
+        do="Let the transform expect it: `try_cast`, `try_divide`, or a WHERE that leaves it out",
+    )
+
+
+def _is_user_code(fault: Fault) -> bool:
+    """True for what the user's Python or Java raised: it may have asked a server that is away."""
+    return fault.state.startswith(("38", "39")) or fault.condition == "PYTHON_EXCEPTION"
+
+
 def _explain_file(path: str, text: str, cause: str) -> Exception:
-    """What to make of a reader's failure on one file: leave the file out, or stop until a person or time has mended it."""
+    """What to make of a reader's failure on one file.
+
+    It is left out, or the run stops until a person or time has mended it.
+    """
     if "Permission denied" in text or "AccessDeniedException" in text:
         return SourceError(
             "a file cannot be read",
@@ -137,7 +202,8 @@ def _explain_file(path: str, text: str, cause: str) -> Exception:
             f"a file could not be read this time: {cause[:300]}", where=path, do="Run again"
         )
     if re.search(
-        r"TYPE_MISMATCH|SchemaColumnConvertNotSupported|CONVERT_DATA_TYPE|IncompatibleSchema|Cannot convert Avro|SchemaEvolution",
+        r"TYPE_MISMATCH|SchemaColumnConvertNotSupported|CONVERT_DATA_TYPE|IncompatibleSchema"
+        r"|Cannot convert Avro|SchemaEvolution",
         text,
     ):
         return SourceError(

@@ -1,15 +1,21 @@
-"""Which output modes a query may have, checked before it starts: the programming guide's table, then Spark's own checker.
+"""Which output modes a query may have, checked before it starts.
 
-`append`: a row comes once, when it can change no more. `update`: each batch brings the rows that changed. `complete`: each batch brings all of them.
+First by the programming guide's table, then by Spark's own checker.
+
+`append`: a row comes once, when it can change no more. `update`: each batch brings the rows that
+changed. `complete`: each batch brings all of them.
 """
 
 from enum import StrEnum
 
+from py4j.java_gateway import JavaObject
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ..errors import SpecError
-from .failure import sql_message
+from .fault import sql_message
+from .jvm import jvm_of
+from .plans import items, kind
 
 
 class QueryType(StrEnum):
@@ -34,9 +40,8 @@ TABLE: dict[QueryType, dict[str, str]] = {
     QueryType.MAP_GROUPS: {"append": _CHANGES, "complete": _GROWS},
     QueryType.FLAT_MAP_APPEND: {"update": _ONCE, "complete": _GROWS},
     QueryType.FLAT_MAP_UPDATE: {"append": _CHANGES, "complete": _GROWS},
-    QueryType.INNER_JOIN: {
-        "complete": _GROWS
-    },  # the guide's table leaves out update, which Spark 4.2 takes: rows of an inner join come once in either
+    # The guide leaves out update, which Spark 4.2 takes: rows of an inner join come once in either.
+    QueryType.INNER_JOIN: {"complete": _GROWS},
     QueryType.OUTER_JOIN: {"update": _ONCE, "complete": _GROWS},
     QueryType.OTHER: {"complete": _GROWS},
 }
@@ -51,7 +56,8 @@ _STATE = {
 }
 _KEEPS = {"Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "Limit", *_STATE}
 _ADVICE = {
-    "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and group by that time or a window of it, "
+    "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and "
+    "group by that time or a window of it, "
     "or write `mode: update` at a Kafka sink, in a step without a Delta table",
     "update": "Leave `mode: update` out",
 }
@@ -70,15 +76,20 @@ def find_query_types(frame: DataFrame) -> set[QueryType]:
 
 
 def is_stateful(frame: DataFrame) -> bool:
-    """True where Spark keeps something from batch to batch, so that reading a batch twice would change it twice."""
+    """True where Spark keeps something from batch to batch: to read one twice changes it twice."""
     return any(
-        node.getClass().getSimpleName() in _KEEPS or _type_of(node) is not None
-        for node in _streaming_nodes(frame)
+        kind(node) in _KEEPS or _type_of(node) is not None for node in _streaming_nodes(frame)
     )
 
 
 def check_output_mode(frame: DataFrame, mode: str, where: str) -> None:
-    """Raise SpecError when a streaming frame cannot be written in an output mode. Args: where: the step, for the message."""
+    """Raise SpecError when a streaming frame cannot be written in an output mode.
+
+    Args:
+        frame: the query.
+        mode: append, update or complete.
+        where: the step, for the message.
+    """
     for query in sorted(find_query_types(frame)):
         if (why := why_not(query, mode)) is not None:
             raise SpecError(
@@ -94,23 +105,23 @@ def check_output_mode(frame: DataFrame, mode: str, where: str) -> None:
 
 def spark_refusal(frame: DataFrame, mode: str) -> str | None:
     """What Spark's own check says against a query; None when it would start."""
-    modes = frame.sparkSession._jvm.org.apache.spark.sql.streaming.OutputMode
+    modes = jvm_of(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode
     return _ask(frame, "checkForStreaming", getattr(modes, mode.capitalize())())
 
 
 def continuous_refusal(frame: DataFrame) -> str | None:
-    """What Spark's own check says against a query under the continuous trigger; None when it would start."""
+    """What Spark says against a query under the continuous trigger; None when it would start."""
     return _ask(
         frame,
         "checkForContinuous",
-        frame.sparkSession._jvm.org.apache.spark.sql.streaming.OutputMode.Append(),
+        jvm_of(frame.sparkSession).org.apache.spark.sql.streaming.OutputMode.Append(),
     )
 
 
 def _ask(frame: DataFrame, check: str, mode: object) -> str | None:
-    checker = (
-        frame.sparkSession._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    )
+    checker = jvm_of(
+        frame.sparkSession
+    ).org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     try:
         getattr(checker, check)(frame._jdf.queryExecution().analyzed(), mode)
     except PySparkException as error:
@@ -121,15 +132,12 @@ def _ask(frame: DataFrame, check: str, mode: object) -> str | None:
 def _streaming_nodes(frame: DataFrame) -> list:
     nodes = [frame._jdf.queryExecution().analyzed()]
     for node in nodes:
-        below = node.children()
-        nodes += [
-            child for child in (below.apply(i) for i in range(below.size())) if child.isStreaming()
-        ]
+        nodes += [child for child in items(node.children()) if child.isStreaming()]
     return nodes
 
 
-def _type_of(node: object) -> QueryType | None:
-    name = node.getClass().getSimpleName()
+def _type_of(node: JavaObject) -> QueryType | None:
+    name = kind(node)
     if name == "Aggregate":
         return (
             QueryType.AGGREGATION_IN_TIME
@@ -151,11 +159,10 @@ def _type_of(node: object) -> QueryType | None:
     return None
 
 
-def _groups_by_watermark(aggregate: object) -> bool:
-    groups = aggregate.groupingExpressions()
-    columns = [groups.apply(i).references().toSeq() for i in range(groups.size())]
-    return any(
-        seq.apply(i).metadata().contains("spark.watermarkDelayMs")
-        for seq in columns
-        for i in range(seq.size())
-    )
+def _groups_by_watermark(aggregate: JavaObject) -> bool:
+    columns = [
+        column
+        for group in items(aggregate.groupingExpressions())
+        for column in items(group.references().toSeq())
+    ]
+    return any(column.metadata().contains("spark.watermarkDelayMs") for column in columns)

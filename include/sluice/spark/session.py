@@ -14,18 +14,19 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from ..errors import PreflightError
-from .jvm import JVM_GONE
+from .jvm import JVM_GONE, start_jvm
 
 TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
 
 def check_versions() -> None:
-    """Raise PreflightError, by name, for a pair of Spark and Delta that was not seen to work together."""
+    """Raise PreflightError, by name, for a pair of Spark and Delta that was not tested together."""
     for package, wanted in TESTED.items():
         found = version(package)
         if found != wanted:
             raise PreflightError(
-                f"{package} {found} is not supported: Delta calls Spark's internals, so the pair must be one that was tested",
+                f"{package} {found} is not supported: Delta calls Spark's internals, so the pair "
+                "must be one that was tested",
                 where="versions",
                 do=f"Install {package}=={wanted} (`make install` does)",
             )
@@ -40,12 +41,14 @@ def check_versions() -> None:
 
 @contextmanager
 def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
-    """A Spark session that is stopped at the end, whatever happens. Reuses one that spark-submit or a test already started."""
+    """A Spark session that is stopped at the end, whatever happens.
+
+    One that spark-submit or a test has started is used and left as it is.
+    """
     check_versions()
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(
-            logging.CRITICAL
-        )  # they print a Java stack beside an error that we say in a sentence
+        # They print a Java stack beside an error that we say in a sentence.
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # The launcher is a JVM of its own that lives for half a second: no use compiling it for speed.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -53,6 +56,7 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     if borrowed is None:
         os.environ["TZ"] = "UTC"  # Great Expectations reads bounds without a zone as local time
         time.tzset()
+        start_jvm(settings)
     builder = SparkSession.builder
     for key, value in settings.items():
         if borrowed is None or key.startswith(("spark.sql", "spark.databricks")):

@@ -1,6 +1,7 @@
-"""Idempotent writes to Delta: keyed by application id (pipeline, step, table, checkpoint generation) and batch, counted by their own commit.
+"""Delta tables: made, read, and written once for each batch.
 
-A write whose key is already in the table does nothing, and its counts are read back from the commit it made the first time.
+A write is keyed by an application id and a number: one whose number is in the table already does
+nothing. What a write did is read from its own commit, so it is counted by what did it.
 """
 
 import json
@@ -15,54 +16,93 @@ from typing import TypeVar
 
 from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame, SparkSession
 
 from ..backlog import table_version
-from ..errors import PreflightError
-from ..spec import Step
-from ..storage import Paths, in_bucket, is_remote, open_path, remove_tree
+from ..backlog.delta import find_commit_info
+from ..errors import TransientError
+from .jvm import jvm_of
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CONFLICT_RETRIES = 8
 """Tries before the last one; where writers take turns there is no conflict at all."""
-_APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+_APP = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _COPY_SOURCE = "spark.databricks.delta.merge.materializeSource"
 
 
 @dataclass(frozen=True)
 class Transaction:
-    """The key of one batch's writes. `note`: counts that travel in the commit."""
+    """The key of one write. `note`: what travels in its commit, as JSON.
+
+    `number` only grows under one `app_id`: Delta passes over a write whose number is not above
+    the last one.
+    """
 
     app_id: str
-    batch: int
+    number: int
     note: dict = field(default_factory=dict)
 
     def as_json(self) -> str:
         """What the commit carries."""
-        return json.dumps({"sluice": self.app_id, "batch": self.batch, **self.note})
+        return json.dumps({"sluice": self.app_id, "number": self.number, **self.note})
+
+    def marks(self, metadata: dict) -> bool:
+        """True for the metadata of a commit that was made under this key."""
+        number = metadata.get("number", metadata.get("batch"))  # `batch`: before tries had numbers
+        return metadata.get("sluice") == self.app_id and number == self.number
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What one commit did, in rows, by Delta's own metrics. `note`: what it carries."""
+
+    version: int
+    note: dict
+    given: int = 0
+    """Rows it was given (MERGE), or that it wrote (append)."""
+    inserted: int = 0
+    replaced: int = 0
+    removed: int = 0
+
+    @classmethod
+    def read(cls, version: int, metadata: dict, metrics: dict[str, str]) -> "Commit":
+        """A commit from its metadata and its operation's metrics.
+
+        `numOutputRows` counts rows that were copied because their file was replaced in part;
+        `numCopiedRows` says how many.
+        """
+        numbers = {name: int(value) for name, value in metrics.items() if value.isdigit()}
+        written = numbers.get("numOutputRows", 0) - numbers.get("numCopiedRows", 0)
+        inserted = numbers.get("numTargetRowsInserted", written)
+        return cls(
+            version,
+            metadata,
+            given=numbers.get("numSourceRows", inserted),
+            inserted=inserted,
+            replaced=numbers.get("numTargetRowsUpdated", 0),
+            removed=numbers.get("numDeletedRows", 0),
+        )
 
 
 @contextmanager
-def _keyed(session: SparkSession, txn: Transaction, beats: str | None = None) -> Iterator[None]:
-    """Set the write's key on the session of the batch, and take it off again: other writes of the session must not carry it.
+def _keyed(session: SparkSession, txn: Transaction) -> Iterator[None]:
+    """Set the write's key on the session of the batch, and take it off again: other writes of the
+    session must not carry it.
 
-    An insert-only MERGE reads its source once, so a copy of it buys nothing; one that replaces reads it twice, and Delta refuses rows held in memory there.
+    A MERGE is given rows that are kept already, so Delta's own copy of them would buy nothing.
     """
-    for key, value in (
-        (_APP, txn.app_id),
-        (_VERSION, str(txn.batch)),
-        (_NOTE, txn.as_json()),
-        (_COPY_SOURCE, "auto" if beats else "none"),
-    ):
+    settings = {_APP: txn.app_id, _VERSION: str(txn.number), _NOTE: txn.as_json()}
+    settings[_COPY_SOURCE] = "none"
+    for key, value in settings.items():
         session.conf.set(key, value)
     try:
         yield
     finally:
-        for key in (_APP, _VERSION, _NOTE, _COPY_SOURCE):
+        for key in settings:
             session.conf.unset(key)
 
 
@@ -72,73 +112,8 @@ def frame_of(session: SparkSession, path: str, version: int | None = None) -> Da
     return (reader if version is None else reader.option("versionAsOf", version)).load(path)
 
 
-def ensure_table(
-    spark: SparkSession,
-    path: str,
-    schema: StructType,
-    partition_by: list[str] = (),
-    cluster_by: list[str] = (),
-    properties: dict[str, str] | None = None,
-) -> None:
-    """Create a table, or check that an existing one can take these columns. Raises PreflightError for a column whose type changed."""
-    if table_version(path) is not None or (
-        is_remote(path) and DeltaTable.isDeltaTable(spark, path)
-    ):
-        held = {f.name.lower(): f for f in spark.read.format("delta").load(path).schema.fields}
-        for wanted in schema.fields:
-            old = held.get(wanted.name.lower())
-            if old is not None and old.dataType != wanted.dataType:
-                raise PreflightError(
-                    f"column {wanted.name!r} is {old.dataType.simpleString()} in the table and {wanted.dataType.simpleString()} in the step",
-                    where=path,
-                    do="Cast it back in the transform, or write to a new table (`sink.table`)",
-                )
-        return
-    _clear_unborn_log(path)
-    builder = (
-        DeltaTable.createIfNotExists(spark)
-        .location(path)
-        .addColumns(StructType([_nullable(f) for f in schema.fields]))
-    )
-    builder = builder.partitionedBy(*partition_by) if partition_by else builder
-    builder = builder.clusterBy(*cluster_by) if cluster_by else builder
-    for key, value in (properties or {}).items():
-        builder = builder.property(key, value)
-    builder.execute()
-
-
-def locate_target(spark: SparkSession, step: Step, paths: Paths) -> str:
-    """Where a step's target lies: where the catalog says for a name it knows, else below the root; empty for a step without one."""
-    name = step.target.name if step.target is not None else None
-    if name is not None and spark.catalog.tableExists(name):
-        return spark.sql(f"DESCRIBE DETAIL {name}").first()["location"].removeprefix("file:")  # noqa: S608 (a name of the pipeline's file, checked by Spark)
-    return step.target_path(paths)
-
-
-def register(spark: SparkSession, name: str, path: str) -> None:
-    """Make a table known to the catalog under a name, where it is not."""
-    if not spark.catalog.tableExists(name):
-        spark.sql(f"CREATE TABLE {name} USING DELTA LOCATION '{path}'")  # noqa: S608
-
-
-def _clear_unborn_log(path: str) -> None:
-    """Remove a log folder without any commit: what a run leaves that was killed while it created the table, and Delta then takes for a table that is gone."""
-    if is_remote(path) and not in_bucket(path):
-        return  # a listing there may be an old one
-    log = open_path(path) / "_delta_log"
-    if log.exists() and not any(
-        p.suffix in (".json", ".parquet") and p.name[0].isdigit() for p in log.iterdir()
-    ):
-        remove_tree(log)
-
-
-def _nullable(field_: object) -> object:
-    field_.nullable = True
-    return field_
-
-
 def _retry_conflicts(write: Callable[[], T]) -> T:
-    """Try a write again that another writer's commit came before; it did nothing, and reads that commit the next time."""
+    """Try a write again that another writer's commit came before: it did nothing."""
     for attempt in range(CONFLICT_RETRIES):
         try:
             return write()
@@ -150,85 +125,73 @@ def _retry_conflicts(write: Callable[[], T]) -> T:
 
 def insert_new(
     path: str, rows: DataFrame, condition: str, txn: Transaction, beats: str | None = None
-) -> tuple[int, int]:
-    """Insert the rows that match no row of the table (`t`) under a condition on `t` and `s`; the rows must be unique already.
+) -> Commit:
+    """Insert the rows (`s`) that match no row of the table (`t`); they must be unique already.
 
-    Args: beats: SQL under which `s` takes the place of the `t` it matches. Returns how many were inserted and how many replaced, from the commit itself
-    when this batch is in the table already.
+    Args:
+        condition: SQL under which `s` is a copy of `t`.
+        beats: SQL under which `s` takes the place of the `t` it matches.
     """
     session = rows.sparkSession
-    with _keyed(session, txn, beats):
-        result = _retry_conflicts(partial(_merge, session, path, rows, condition, beats))
-    if result:
-        return result[0]["num_inserted_rows"], result[0]["num_updated_rows"]
-    known = read_commit(session, path, txn.app_id, txn.batch)
-    return known["inserted"], known["replaced"]
+    with _keyed(session, txn):
+        _retry_conflicts(partial(_merge, session, path, rows, condition, beats))
+    return _commit_of(path, txn)
 
 
 def _merge(
     session: SparkSession, path: str, rows: DataFrame, condition: str, beats: str | None
-) -> list[Row]:
-    merge = (
-        DeltaTable.forPath(session, path)
-        .alias("t")
-        .merge(rows.alias("s"), condition)
-        .withSchemaEvolution()
-    )
+) -> None:
+    merge = DeltaTable.forPath(session, path).alias("t").merge(rows.alias("s"), condition)
+    merge = merge.withSchemaEvolution()
     merge = merge.whenMatchedUpdateAll(beats) if beats else merge
-    return merge.whenNotMatchedInsertAll().execute().collect()
+    merge.whenNotMatchedInsertAll().execute()
 
 
-def append(path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None) -> None:
-    """Append rows under a key, or put them in place of the rows of a condition; nothing happens when this batch is in the table already."""
+def append(
+    path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None
+) -> Commit:
+    """Append rows under a key, or put them in place of the rows of a condition."""
     with _keyed(rows.sparkSession, txn):
-        writer = (
-            rows.write.format("delta")
-            .option("mergeSchema", "true")
-            .option("txnAppId", txn.app_id)
-            .option("txnVersion", str(txn.batch))
-        )
-        writer = (
-            writer.mode("append")
-            if replace_where is None
-            else writer.mode("overwrite").option("replaceWhere", replace_where)
-        )
+        writer = rows.write.format("delta").option("mergeSchema", "true")
+        writer = writer.option("txnAppId", txn.app_id).option("txnVersion", str(txn.number))
+        if replace_where is None:
+            writer = writer.mode("append")
+        else:
+            writer = writer.mode("overwrite").option("replaceWhere", replace_where)
         _retry_conflicts(lambda: writer.save(path))
+    return _commit_of(path, txn)
 
 
-def read_commit(session: SparkSession, path: str, app_id: str, batch: int) -> dict | None:
-    """What an earlier write under this key left in its commit: its note, `inserted`, `replaced` and `version`; None when the table has no such write."""
+def delete_rows(session: SparkSession, path: str, condition: str) -> None:
+    """Delete the rows of a condition; nothing where the table is not there."""
+    if table_version(path) is not None:
+        _retry_conflicts(lambda: DeltaTable.forPath(session, path).delete(condition))
+
+
+def _commit_of(path: str, txn: Transaction) -> Commit:
+    """The commit that a write has just made. Raises TransientError where there is none."""
+    found = find_commit_info(path, txn.marks)
+    if found is None:
+        raise TransientError(
+            "a write left no commit of its own: another run wrote this batch meanwhile",
+            where=path,
+            value=f"{txn.app_id} {txn.number}",
+            do="Run again: the batch comes again, and its rows are found by its key",
+        )
+    return Commit.read(*found)
+
+
+def find_commit(session: SparkSession, path: str, txn: Transaction) -> Commit | None:
+    """What an earlier write under a key left in its commit; None when the table has none.
+
+    A commit without a note: the table has the write, but its file is cleaned from the log.
+    """
     if table_version(path) is None:
         return None
-    jvm = session._jvm
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
-    known = (
-        log.update(False, getattr(log, "update$default$2")(), getattr(log, "update$default$3")())
-        .transactions()
-        .get(app_id)
-    )
-    if known.isEmpty() or int(str(known.get())) < batch:
+    log = jvm_of(session).org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
+    defaults = (getattr(log, f"update$default${place}")() for place in (2, 3))
+    known = log.update(False, *defaults).transactions().get(txn.app_id)
+    if known.isEmpty() or int(str(known.get())) < txn.number:
         return None
-    table = DeltaTable.forPath(session, path)
-    for limit in (50, None):
-        for row in (
-            (table.history(limit) if limit else table.history())
-            .select("version", "userMetadata", "operationMetrics")
-            .toLocalIterator()
-        ):
-            note = (
-                json.loads(row["userMetadata"])
-                if (row["userMetadata"] or "").startswith("{")
-                else {}
-            )
-            if note.get("sluice") == app_id and note.get("batch") == batch:
-                metrics = row["operationMetrics"]
-                inserted = int(
-                    metrics.get("numTargetRowsInserted", metrics.get("numOutputRows", 0))
-                )
-                return {
-                    **note,
-                    "inserted": inserted,
-                    "replaced": int(metrics.get("numTargetRowsUpdated", 0)),
-                    "version": row["version"],
-                }
-    return {"inserted": 0, "replaced": 0, "lost": True}
+    found = find_commit_info(path, txn.marks)
+    return Commit(-1, {}) if found is None else Commit.read(*found)

@@ -1,39 +1,42 @@
 """What a pipeline is."""
 
+from .columns import SYSTEM_COLUMNS
 from .connection import Connection, connection_variable, read_connection
-from .dedup import Dedup, EventTime, RuleSpec
-from .kafka import KafkaCluster, KafkaSink, KafkaSource, KafkaStart, Security
+from .dedup import Dedup, EventTime
+from .delta_sink import DeltaSink
+from .file_source import FileSource
+from .files_sink import FilesSink
+from .foreach_sink import ForeachBatchSink, ForeachSink
+from .jdbc_sink import JdbcSink
 from .kafka_client import client_config, resolve_cluster, spark_options
+from .kafka_cluster import KafkaCluster, Security
+from .kafka_sink import KafkaSink
+from .kafka_source import KafkaSource, KafkaStart
+from .limits import describe_limits
 from .loader import find_pipelines, load_pipeline
+from .mode import Mode
 from .notifications import Notifications
-from .pipeline import Pipeline, Step, describe_limits, rule_columns
+from .pipeline import Pipeline
 from .quantities import format_duration
 from .records import Records
+from .rules import ROW_LEVEL, RuleSpec, rule_columns
 from .run import RunRequest, Window, clean_run_id
-from .sink import (
-    ConsoleSink,
-    DeltaSink,
-    FilesSink,
-    ForeachBatchSink,
-    ForeachSink,
-    JdbcSink,
-    MemorySink,
-    Sink,
-)
-from .source import (
-    SYSTEM_COLUMNS,
-    FileSource,
-    RateSource,
-    SocketSource,
-    Source,
-    TableSource,
-    TableStart,
-)
-from .trial import check_trial, is_trial_source
+from .sink import SINKS, Sink
+from .sink_kind import SinkKind
+from .source import SOURCES, Source
+from .source_kind import SourceKind
+from .step import Step
+from .table_source import TableSource, TableStart
+from .trial import check_trial
+from .trial_sink import ConsoleSink, MemorySink
+from .trial_source import RateSource, SocketSource, TrialSource
 from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, never_ends, trigger_kind
 
 __all__ = [
     "AVAILABLE_NOW",
+    "ROW_LEVEL",
+    "SINKS",
+    "SOURCES",
     "SYSTEM_COLUMNS",
     "Connection",
     "ConsoleSink",
@@ -51,6 +54,7 @@ __all__ = [
     "KafkaSource",
     "KafkaStart",
     "MemorySink",
+    "Mode",
     "Notifications",
     "Pipeline",
     "RateSource",
@@ -59,11 +63,14 @@ __all__ = [
     "RunRequest",
     "Security",
     "Sink",
+    "SinkKind",
     "SocketSource",
     "Source",
+    "SourceKind",
     "Step",
     "TableSource",
     "TableStart",
+    "TrialSource",
     "Trigger",
     "Window",
     "check_trial",
@@ -74,7 +81,6 @@ __all__ = [
     "describe_trigger",
     "find_pipelines",
     "format_duration",
-    "is_trial_source",
     "load_pipeline",
     "never_ends",
     "read_connection",

@@ -1,4 +1,7 @@
-"""An Airflow connection as the environment carries it: `AIRFLOW_CONN_<ID>`, JSON or a URI. Read without Airflow, so that a run elsewhere reads it too."""
+"""An Airflow connection as the environment carries it: `AIRFLOW_CONN_<ID>`, JSON or a URI.
+
+Read without Airflow, so that a run elsewhere reads it too.
+"""
 
 import json
 import os
@@ -26,7 +29,10 @@ def connection_variable(connection: str) -> str:
 
 
 def read_connection(connection: str) -> Connection:
-    """A connection by its id. Raises SpecError when the environment does not carry it, or not as Airflow writes it."""
+    """A connection by its id.
+
+    Raises SpecError when the environment does not carry it, or not as Airflow writes it.
+    """
     variable = connection_variable(connection)
     text = os.environ.get(variable)
     if not text:
@@ -34,7 +40,8 @@ def read_connection(connection: str) -> Connection:
             "no such connection",
             where=f"connection {connection}",
             value=f"{variable} is not set",
-            do="Create it in Airflow (its tasks hand it on), or export the variable as Airflow writes it: JSON or a URI",
+            do="Create it in Airflow (its tasks hand it on), or export the variable as Airflow "
+            "writes it: JSON or a URI",
         )
     try:
         return _read_json(json.loads(text)) if text.lstrip().startswith("{") else _read_uri(text)

@@ -1,26 +1,32 @@
-"""What Spark's continuous trigger can do, which is little: records of a topic, one by one, to another."""
+"""What Spark's continuous trigger can do, which is little: records of a topic, one by one, to
+another."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-if TYPE_CHECKING:
-    from .pipeline import Step
+from .sink_kind import SinkKind
+from .source_kind import SourceKind
 
 
-def why_not_continuous(step: "Step") -> str | None:
-    """Why a step cannot run under the trigger `continuous`; None when it can. (Its transform is checked when Spark has read it.)"""
-    if step.source.kind not in ("kafka", "rate"):
-        return f"it reads only from kafka (or rate, in a trial), not from {step.source.kind}"
-    if len(step.sinks) > 1:
+def why_not_continuous(
+    source: SourceKind, sinks: list[SinkKind], asked: Mapping[str, object]
+) -> str | None:
+    """Why a step cannot run under the trigger `continuous`; None when it can.
+
+    Its transform is checked when Spark has read it. Args: asked: field -> what the step asks of
+    its batches there.
+    """
+    if not source.continuous:
+        return f"it reads only from kafka (or rate, in a trial), not from {source.kind}"
+    if len(sinks) > 1:
         return "it has no batches that two sinks could share; write one sink"
-    if step.sinks[0].kind not in ("kafka", "console"):
-        return f"it has no batches, and the sink {step.sinks[0].kind} takes nothing else; write a kafka (or console) sink"
-    for name, given in (
-        ("dedup", step.dedup),
-        ("rules", step.rules),
-        ("event_time", step.event_time),
-    ):
+    if not sinks[0].continuous:
+        return (
+            f"it has no batches, and the sink {sinks[0].kind} takes nothing else; write a kafka "
+            "(or console) sink"
+        )
+    for name, given in asked.items():
         if given:
             return f"it has no batches in which `{name}` could be looked at; leave it out"
-    if getattr(step.source, "unknown_fields", "ignore") == "fail":
+    if source.refuses_unknown:
         return "it has no batches that `unknown_fields: fail` could refuse; write ignore"
     return None

@@ -1,9 +1,7 @@
-"""Which rows are copies, and how far apart copies may lie."""
+"""When rows happened, which of them are copies, and how far apart copies may lie."""
 
 from datetime import timedelta
 from typing import Literal
-
-from pydantic import Field
 
 from .model import Spec
 from .quantities import Duration, format_duration
@@ -23,11 +21,14 @@ class Dedup(Spec):
     keys: list[str] | Literal["*"]
     """Columns of the key; `*` compares the whole row, and NULL equals NULL there."""
     within: Duration | Literal["forever"]
-    """Copies lie at most this far apart in event time: the watermark's delay and the bound of the MERGE."""
+    """Copies lie at most this far apart in event time: the watermark's delay and the bound of the
+    MERGE."""
     order_by: list[str] = []
-    """Where rows share a key and differ: the first by these columns (`amount` or `amount desc`) wins, also over one that is in the table; content breaks ties."""
+    """Where rows share a key and differ: the first by these columns (`amount` or `amount desc`)
+    wins, also over one that is in the table; content breaks ties."""
     first_arrives_first: bool = False
-    """A promise about `order_by`: the winner of a key never comes after a row it beats. Rows of the table are then never replaced, which costs less."""
+    """A promise about `order_by`: the winner of a key never comes after a row it beats. Rows of the
+    table are then never replaced, which costs less."""
     late: Literal["merge", "keep", "drop"] = "merge"
     """Rows behind the watermark: through the same MERGE, to the late table, or counted only."""
     memory: Literal["table", "state"] = "table"
@@ -38,12 +39,7 @@ class Dedup(Spec):
         """`within` as a person writes it."""
         return self.within if isinstance(self.within, str) else format_duration(self.within)
 
-
-class RuleSpec(Spec):
-    """One Great Expectations expectation and what its failure does."""
-
-    type: str = Field(pattern=r"^expect_[a-z_]+$")
-    kwargs: dict = {}
-    on_fail: Literal["warn", "quarantine", "stop"] = "warn"
-    name: str = ""
-    """Shown in reports and kept as a quarantined row's reason; by default the columns and the type."""
+    @property
+    def order_columns(self) -> list[str]:
+        """The columns of `order_by`."""
+        return [term.split()[0] for term in self.order_by]

@@ -1,4 +1,5 @@
-"""What a Kafka cluster's fields, or its Airflow connection, mean to a client: Spark's (Java) and the probe's (librdkafka)."""
+"""What a Kafka cluster's fields, or its Airflow connection, mean to a client: Spark's (Java) and
+the probe's (librdkafka)."""
 
 import os
 from pathlib import Path
@@ -7,7 +8,7 @@ from pydantic import ValidationError
 
 from ..errors import SpecError
 from .connection import Connection, connection_variable, read_connection
-from .kafka import KafkaCluster, Security
+from .kafka_cluster import KafkaCluster, Security
 
 _LIBRDKAFKA = {
     "protocol": "security.protocol",
@@ -29,7 +30,8 @@ _LOGIN = {
 
 
 def resolve_cluster(cluster: KafkaCluster) -> tuple[str, Security | None]:
-    """Servers, and how to reach them (None: plain text, nobody asks who it is); what the cluster's own fields say wins over its connection.
+    """Servers, and how to reach them (None: plain text, nobody asks who it is); what the cluster's
+    own fields say wins over its connection.
 
     Raises SpecError when the connection is absent or says something that cannot be carried out.
     """
@@ -77,7 +79,10 @@ def _host(connection: Connection) -> str:
 
 
 def _security_fields(connection: Connection, where: str) -> dict[str, str]:
-    """Fields of Security that a connection gives. A login without a protocol does not travel in plain text: Security's own default is SASL_SSL."""
+    """Fields of Security that a connection gives.
+
+    A login without a protocol does not travel in plain text: Security's own default is SASL_SSL.
+    """
     extra = {
         name.replace("sasl.mechanisms", "sasl.mechanism"): _text(value)
         for name, value in connection.extra.items()
@@ -105,7 +110,10 @@ def _security_fields(connection: Connection, where: str) -> dict[str, str]:
 
 
 def client_config(cluster: KafkaCluster) -> dict[str, str]:
-    """Settings of a librdkafka client. They hold secrets: not for a log. Raises SpecError for a file that is not there."""
+    """Settings of a librdkafka client.
+
+    They hold secrets: not for a log. Raises SpecError for a file that is not there.
+    """
     servers, security = resolve_cluster(cluster)
     if security is None:
         return {"bootstrap.servers": servers}
@@ -126,7 +134,9 @@ def client_config(cluster: KafkaCluster) -> dict[str, str]:
 
 
 def spark_options(cluster: KafkaCluster) -> dict[str, str]:
-    """Options of Spark's Kafka source and sink. They hold secrets, and files as text, so that executors elsewhere need none.
+    """Options of Spark's Kafka source and sink.
+
+    They hold secrets, and files as text, so that executors elsewhere need none.
 
     Raises SpecError for a file that is not there or not what Java reads.
     """
@@ -141,12 +151,14 @@ def spark_options(cluster: KafkaCluster) -> dict[str, str]:
 
 def _sasl_options(security: Security) -> dict[str, str]:
     module = f"org.apache.kafka.common.security.{_LOGIN[security.mechanism]}"
-    jaas = f"{module} required username={quote_jaas(security.username)} password={quote_jaas(security.password)};"
+    username, password = quote_jaas(security.username or ""), quote_jaas(security.password or "")
+    jaas = f"{module} required username={username} password={password};"
     return {"sasl.mechanism": security.mechanism, "sasl.jaas.config": jaas}
 
 
 def quote_jaas(text: str) -> str:
-    """A value as Java reads it in a JAAS line (a StreamTokenizer's quoted string): a quote or a line break would end it, a backslash begins an escape."""
+    """A value as Java reads it in a JAAS line (a StreamTokenizer's quoted string): a quote or a
+    line break would end it, a backslash begins an escape."""
     escaped = "".join(
         f"\\{c}" if c in '"\\' else f"\\{ord(c):03o}" if ord(c) < 32 else c for c in text
     )
@@ -154,7 +166,7 @@ def quote_jaas(text: str) -> str:
 
 
 def _tls_options(security: Security) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     if security.ca_file:
         found |= {
             "ssl.truststore.type": "PEM",
@@ -200,7 +212,8 @@ def _read_pem(field: str, name: str, kind: str) -> str:
 
 
 def _read_key(name: str, password: str | None) -> str:
-    """A private key as Java reads it: PKCS #8 without a password (Java 17 knows few of the ciphers that keys are kept under; the option is secret anyway)."""
+    """A private key as Java reads it: PKCS #8 without a password (Java 17 knows few of the ciphers
+    that keys are kept under; the option is secret anyway)."""
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         NoEncryption,

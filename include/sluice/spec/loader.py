@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -14,11 +15,19 @@ from .pipeline import Pipeline
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 _SECRET = re.compile(r"password|secret|token|jaas|credential|access.?key", re.IGNORECASE)
+_SPARK_SECRET = re.compile(r"(account|private|shared|api|encryption).?key|\bsas\b", re.IGNORECASE)
+"""More names that Spark's settings have for secrets."""
+_WITHIN = re.compile(r"(password|secret|token|access.?key)=(?!\$\{)[^\s&;]", re.IGNORECASE)
+"""A secret within a value: an option of the JVM, a part of a URL."""
 _FROM_ENVIRONMENT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
-class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """YAML in which a key written twice is an error instead of the last one winning; read by libyaml where it is there, six times as fast."""
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _UniqueKeyLoader(_Loader):
+    """YAML in which a key written twice is an error instead of the last one winning; read by
+    libyaml where it is there, six times as fast."""
 
 
 def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
@@ -36,8 +45,11 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
 
 
-def substitute_environment(value: object, env: dict[str, str], where: str) -> object:
-    """Replace `${NAME}` and `${NAME:-default}` in every string. Raises SpecError when a name has neither value nor default."""
+def substitute_environment(value: Any, env: dict[str, str], where: str) -> Any:
+    """Replace `${NAME}` and `${NAME:-default}` in every string.
+
+    Raises SpecError when a name has neither value nor default.
+    """
     if isinstance(value, dict):
         return {k: substitute_environment(v, env, f"{where}: {k}") for k, v in value.items()}
     if isinstance(value, list):
@@ -59,28 +71,38 @@ def substitute_environment(value: object, env: dict[str, str], where: str) -> ob
     return _VARIABLE.sub(replace, value)
 
 
-def refuse_written_secrets(value: object, where: str) -> None:
-    """Raise SpecError for a secret that stands in the file: it must come from the environment, without a default. The error does not repeat it."""
+def refuse_written_secrets(value: object, where: str, of_spark: bool = False) -> None:
+    """Raise SpecError for a secret that stands in the file: it must come from the environment,
+    without a default. The error does not repeat it.
+
+    Args: of_spark: the value is Spark's settings.
+    """
     if isinstance(value, list):
         for number, item in enumerate(value):
-            refuse_written_secrets(item, f"{where}[{number}]")
+            refuse_written_secrets(item, f"{where}[{number}]", of_spark)
     for name, item in value.items() if isinstance(value, dict) else ():
-        if (
-            _SECRET.search(str(name))
-            and isinstance(item, str)
-            and item
-            and not _FROM_ENVIRONMENT.fullmatch(item)
-        ):
+        if isinstance(item, str) and _is_secret(str(name), item, of_spark):
             raise SpecError(
                 "a secret does not belong into the file",
                 where=f"{where}: {name}",
                 do=f"Write {name}: ${{NAME}} and export NAME, or use `connection`",
             )
-        refuse_written_secrets(item, f"{where}: {name}")
+        refuse_written_secrets(item, f"{where}: {name}", of_spark or name == "spark")
+
+
+def _is_secret(name: str, text: str, of_spark: bool) -> bool:
+    """True for a written text that its name, or a name within it, calls a secret."""
+    if not text or _FROM_ENVIRONMENT.fullmatch(text):
+        return False
+    named = _SECRET.search(name) is not None
+    return named or (of_spark and bool(_SPARK_SECRET.search(name) or _WITHIN.search(text)))
 
 
 def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeline:
-    """Read one pipeline file. Raises SpecError with file, field, value and what to write instead."""
+    """Read one pipeline file.
+
+    Raises SpecError with file, field, value and what to write instead.
+    """
     path = Path(path)
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
@@ -126,7 +148,7 @@ def _explain(error: ValidationError) -> str:
     """One line per wrong field: its path, what is wrong, the value."""
     lines = []
     for item in error.errors(include_url=False):
-        field = ".".join(_fields_of(item["loc"])) or "pipeline"
+        field = ".".join(map(str, item["loc"])) or "pipeline"
         message = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
             message = "unknown field; remove it or mend its spelling"
@@ -141,14 +163,6 @@ def _explain(error: ValidationError) -> str:
         )
         lines.append(f"{field}: {message}{got}")
     return "; ".join(lines)
-
-
-def _fields_of(location: tuple) -> list[str]:
-    """A place in the file: without the kind that pydantic puts behind a `source` or `sink`."""
-    parts = [str(part) for part in location]
-    after = [i for i, part in enumerate(parts[:-1]) if part in ("source", "sink")]
-    skipped = {i + 1 + (parts[i + 1].isdigit()) for i in after}
-    return [part for i, part in enumerate(parts) if i not in skipped]
 
 
 def find_pipelines(folder: str | Path) -> list[Path]:

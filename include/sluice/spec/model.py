@@ -1,37 +1,59 @@
 """What every part of a pipeline file shares: frozen, and closed to fields nobody reads."""
 
-from typing import Annotated, Union, get_args
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from ..storage.buckets import in_bucket
+
+
+def _unwrap(schema: dict) -> None:
+    """Take the line breaks of the source code out of what editors show."""
+    for part in (schema, *schema.get("properties", {}).values()):
+        if "description" in part:
+            paragraphs = part["description"].split("\n\n")
+            part["description"] = "\n\n".join(" ".join(p.split("\n")) for p in paragraphs)
 
 
 class Spec(BaseModel):
     """A frozen piece of a pipeline; an unknown field is an error, not a silent no-op."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        populate_by_name=True,
+        json_schema_extra=_unwrap,
     )
 
 
-def kinds_of(model: type[Spec]) -> tuple[str, ...]:
-    """The values `kind:` may have for a model."""
-    return get_args(model.model_fields["kind"].annotation)
+def _as_text(options: object) -> object:
+    """Options as Spark takes them: every value is text, `true` and `false` in lower case."""
+    if options is not None and not isinstance(options, dict):
+        return options
+    return {
+        k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (options or {}).items()
+    }
 
 
-def by_kind(default: str, *models: type[Spec]) -> object:
-    """The type "one of these models", told apart by `kind:`; without it, the default."""
+Options = Annotated[dict[str, str], BeforeValidator(_as_text)]
+"""Settings that are passed through to Spark."""
 
-    def find_kind(value: object) -> str | None:
-        kind = (
-            value.get("kind", default) if isinstance(value, dict) else getattr(value, "kind", None)
-        )
-        return kind if isinstance(kind, str) else None
 
-    tagged = [Annotated[model, Tag(kind)] for model in models for kind in kinds_of(model)]
-    names = ", ".join(kind for model in models for kind in kinds_of(model))
-    chosen = Discriminator(
-        find_kind,
-        custom_error_type="unknown_kind",
-        custom_error_message=f"no such kind; write one of: {names}",
-    )
-    return Annotated[Union[tuple(tagged)], chosen]  # noqa: UP007 (the members are not known here)
+class Needs(Spec):
+    """What a source or a sink needs around it before a run can use it."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Paths that may lie in a bucket."""
+        return ()
+
+    @property
+    def jar_sets(self) -> frozenset[str]:
+        """The sets of jars it needs beside `core`."""
+        return frozenset({"s3"} if any(in_bucket(place) for place in self.places) else ())
+
+    @property
+    def connections(self) -> tuple[str, ...]:
+        """Ids of the Airflow connections it names."""
+        return ()

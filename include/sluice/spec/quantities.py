@@ -19,7 +19,8 @@ def parse_duration(value: object) -> timedelta:
     match = _DURATION.fullmatch(str(value)) if isinstance(value, str) else None
     if match is None:
         raise ValueError(
-            "not a duration; write a number and a unit: '30 seconds', '15 minutes', '6 hours', '2 days' or '1 week'"
+            "not a duration; write a number and a unit: '30 seconds', '15 minutes', '6 hours', '2 "
+            "days' or '1 week'"
         )
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 

@@ -29,7 +29,8 @@ class Window(Spec):
 
 
 def clean_run_id(run_id: str) -> str:
-    """A run id that is safe as a file name: Airflow's `scheduled__2026-01-01T00:00:00+00:00` keeps its meaning."""
+    """A run id that is safe as a file name: Airflow's `scheduled__2026-01-01T00:00:00+00:00` keeps
+    its meaning."""
     return re.sub(r"[^A-Za-z0-9_.=-]", "_", run_id)[:200]
 
 
@@ -48,12 +49,14 @@ class RunRequest(Spec):
     root: str | None = None
     master: str | None = None
     dev_seconds: float | None = Field(default=None, gt=0)
-    """Makes the run a trial in a root of its own: each step reads from its start, for at most this many seconds."""
+    """Makes the run a trial in a root of its own: each step reads from its start, for at most this
+    many seconds."""
     backlog_bytes: int | None = None
     """What the probe saw; chooses the JVM profile."""
 
     parents: list[tuple[int, float]] = []
-    """Process id and start time (epoch seconds) of those who asked for the run, on this machine: it stops when one is gone."""
+    """Process id and start (`checkpoint.start_of`) of those who asked for the run, on this machine:
+    it stops when one is gone."""
 
     @model_validator(mode="after")
     def _check_trial(self) -> "RunRequest":

@@ -1,7 +1,7 @@
 """When the batches of a step start."""
 
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import model_validator
 
@@ -11,13 +11,17 @@ from .quantities import Duration, format_duration
 UNENDING = ("default", "processing_time", "continuous")
 """Triggers under which a query does not end by itself."""
 
+_NO_END = "the query does not end by itself: the run goes on until its budget is spent, idle or not"
 _LOST = {
-    "once": "one batch takes the whole backlog, whatever bounds the source has (after a crash, only what that run had planned)",
-    "default": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
-    "processing_time": "the query does not end by itself: the run goes on until its budget is spent, idle or not",
-    "continuous": "no batches, so no deduplication, no rules, no quarantine and no counts (all are zero): rows go from the source to the sink as they come, "
-    "at least once, and records that cannot be parsed are left out",
+    "once": "one batch takes the whole backlog, whatever bounds the source has (after a crash, "
+    "only what that run had planned)",
+    "default": _NO_END,
+    "processing_time": _NO_END,
+    "continuous": "no batches, so no deduplication, no rules, no quarantine and no counts (all "
+    "are zero): rows go from the source to the sink as they come, at least once, and records that "
+    "cannot be parsed are left out",
 }
+"""Kind of a trigger -> what it gives up."""
 
 
 class Interval(Spec):
@@ -35,11 +39,13 @@ class Interval(Spec):
     @property
     def length(self) -> timedelta:
         """The time between two batches (or two notes of the position)."""
-        return self.processing_time if self.processing_time is not None else self.continuous
+        length = self.processing_time if self.processing_time is not None else self.continuous
+        assert length is not None  # one of the two is there
+        return length
 
 
 Trigger = Literal["available_now", "once", "default"] | Interval
-AVAILABLE_NOW = "available_now"
+AVAILABLE_NOW: Final = "available_now"
 
 
 def trigger_kind(trigger: Trigger) -> str:

@@ -8,7 +8,10 @@ from ..errors import SpecError
 
 
 def load_code(folder: Path, reference: str, where: str, noun: str = "function") -> Callable:
-    """`file.py:name` -> the function or class. `where`, `noun`: for the error. Raises SpecError when either does not exist or cannot be loaded."""
+    """`file.py:name` -> the function or class.
+
+    `where`, `noun`: for the error. Raises SpecError when either does not exist or cannot be loaded.
+    """
     file, _, name = reference.partition(":")
     path = folder / file
     if not path.is_file():
@@ -19,6 +22,10 @@ def load_code(folder: Path, reference: str, where: str, noun: str = "function") 
             do="The path is relative to the pipeline's YAML",
         )
     module_spec = importlib.util.spec_from_file_location(path.stem, path)
+    if module_spec is None or module_spec.loader is None:
+        raise SpecError(
+            "not a Python file", where=where, value=str(path), do=f"Write `file.py:{noun}`"
+        )
     try:
         module = importlib.util.module_from_spec(module_spec)
         module_spec.loader.exec_module(module)

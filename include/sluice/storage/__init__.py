@@ -2,21 +2,37 @@
 
 from .buckets import aws_client, in_bucket, s3_client, split_uri, store_errors
 from .files import create_file, remove_tree, replace_file
-from .paths import PIPELINES, PROJECT, Paths, is_remote, lease_folder, open_path, resolve_path
+from .paths import (
+    PIPELINES,
+    PROJECT,
+    Paths,
+    batches_folder,
+    delta_log,
+    is_remote,
+    lease_folder,
+    open_path,
+    open_remote,
+    resolve_path,
+    spark_folder,
+)
 
 __all__ = [
     "PIPELINES",
     "PROJECT",
     "Paths",
     "aws_client",
+    "batches_folder",
     "create_file",
     "in_bucket",
     "is_remote",
     "lease_folder",
     "open_path",
+    "open_remote",
     "remove_tree",
     "replace_file",
     "resolve_path",
+    "spark_folder",
+    "delta_log",
     "s3_client",
     "split_uri",
     "store_errors",

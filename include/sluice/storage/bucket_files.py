@@ -1,6 +1,8 @@
-"""Objects of S3 as fsspec files, always as they are now: nothing is remembered, and an object is written whole or not at all.
+"""Objects of S3 as fsspec files, always as they are now: nothing is remembered, and an object is
+written whole or not at all.
 
-fsspec's usual S3 file system wants a botocore of its own, remembers listings, and its `exists` takes an outage for "no".
+fsspec's usual S3 file system wants a botocore of its own, remembers listings, and its `exists`
+takes an outage for "no".
 """
 
 import io
@@ -145,7 +147,8 @@ class BucketFileSystem(AbstractFileSystem):
     def rm(
         self, path: str | list[str], recursive: bool = False, maxdepth: int | None = None
     ) -> None:
-        """Remove an object, or with `recursive` everything below; what is gone already is no error."""
+        """Remove an object, or with `recursive` everything below; what is gone already is no
+        error."""
         for one in [path] if isinstance(path, str) else path:
             bucket, key = split_uri(self._strip_protocol(one))
             with store_errors(f"s3a://{bucket}/{key}"):
@@ -169,7 +172,8 @@ class BucketFileSystem(AbstractFileSystem):
     def _open(
         self, path: str, mode: str = "rb", block_size: int | None = None, **kwargs: object
     ) -> BinaryIO:
-        """A small object is read by one request, so that it is never half the old one and half the new one; of a large one, what is asked for."""
+        """A small object is read by one request, so that it is never half the old one and half the
+        new one; of a large one, what is asked for."""
         if mode != "rb":
             raise NotImplementedError("an object is written whole: use replace_file")
         head, size, etag = self._get(path, Range=f"bytes=0-{_HEAD - 1}")
@@ -179,7 +183,8 @@ class BucketFileSystem(AbstractFileSystem):
 
 
 class _ObjectReader(AbstractBufferedFile):
-    """Reads ranges of one version of an object, so that the header of a large file costs a quarter of a megabyte."""
+    """Reads ranges of one version of an object, so that the header of a large file costs a quarter
+    of a megabyte."""
 
     def __init__(self, fs: BucketFileSystem, path: str, head: bytes, size: int, etag: str) -> None:
         super().__init__(fs, path, "rb", _HEAD, cache_type="readahead", size=size)

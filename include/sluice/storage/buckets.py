@@ -1,4 +1,5 @@
-"""S3 for our own Python: one client, bounded in time, whose errors say whether another try can help."""
+"""S3 for our own Python: one client, bounded in time, whose errors say whether another try can
+help."""
 
 import os
 from collections.abc import Iterator
@@ -35,7 +36,8 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def aws_client(service: str, region: str | None = None) -> "BaseClient":
-    """boto3's client: endpoint, credentials and, unless it is given, region as boto3 finds them; one a process, made anew when the environment says something else."""
+    """boto3's client: endpoint, credentials and, unless it is given, region as boto3 finds them;
+    one a process, made anew when the environment says something else."""
     return _client(
         service,
         region,
@@ -60,7 +62,8 @@ def _client(service: str, region: str | None, pid: int, environment: tuple) -> "
 
 
 def _config(**more: object) -> object:
-    """A store that refuses is given up after a few seconds, one that is silent after a minute; boto3's own limit is five minutes."""
+    """A store that refuses is given up after a few seconds, one that is silent after a minute;
+    boto3's own limit is five minutes."""
     from botocore.config import Config
 
     return Config(
@@ -73,7 +76,8 @@ def _config(**more: object) -> object:
 
 
 def find_endpoint() -> tuple[str | None, str | None]:
-    """The endpoint that was configured (None: AWS's own) and the region, so that Spark talks to the store that boto3 talks to."""
+    """The endpoint that was configured (None: AWS's own) and the region, so that Spark talks to the
+    store that boto3 talks to."""
     import boto3
 
     used = s3_client().meta
@@ -90,8 +94,9 @@ def find_endpoint() -> tuple[str | None, str | None]:
 def store_errors(uri: str) -> Iterator[None]:
     """Turn botocore's errors into ours.
 
-    Raises FileNotFoundError for an absent key, SourceError for an absent bucket, TerminalError where access is refused, TransientError for all else:
-    never another OSError, which readers take for a broken file.
+    Raises FileNotFoundError for an absent key, SourceError for an absent bucket, TerminalError
+    where access is refused, TransientError for all else: never another OSError, which readers take
+    for a broken file.
     """
     from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 

@@ -6,13 +6,15 @@ import shutil
 from pathlib import Path
 from uuid import uuid4
 
-from .paths import is_remote, open_path
+from .paths import is_remote, open_path, open_remote
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Put a whole file in place of the old one, or none: an object store does so by itself, a folder needs a rename. Raises OSError."""
+    """Put a whole file in place of the old one, or none: an object store does so by itself, a
+    folder needs a rename. Raises OSError."""
     if is_remote(path):
-        path.fs.pipe_file(path.path, text.encode())
+        remote = open_remote(path)
+        remote.fs.pipe_file(remote.path, text.encode())
         return
     unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
@@ -26,7 +28,7 @@ def remove_tree(path: str | os.PathLike) -> None:
     """Remove a folder and everything in it; nothing when it is not there."""
     if not is_remote(path):
         shutil.rmtree(open_path(path), ignore_errors=True)
-    elif (folder := open_path(path)).exists():
+    elif (folder := open_remote(path)).exists():
         folder.fs.rm(folder.path, recursive=True)
 
 

@@ -3,8 +3,12 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from .buckets import in_bucket
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 PROJECT = Path(os.environ.get("SLUICE_PROJECT") or Path(__file__).resolve().parents[3])
 PIPELINES = PROJECT / "include" / "pipelines"
@@ -15,15 +19,9 @@ def is_remote(path: str | os.PathLike) -> bool:
     return "://" in str(path) and not str(path).startswith("file:")
 
 
-def open_path(path: str | os.PathLike) -> Path:
-    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3://` is shown as `s3a://`)."""
+def open_remote(path: str | os.PathLike) -> "UPath":
+    """A handle of a path in a bucket or another store, with its file system."""
     text = str(path)
-    if not is_remote(text):
-        return Path(
-            text.removeprefix("file://")
-            if text.startswith("file://")
-            else text.removeprefix("file:")
-        )
     from upath import UPath
 
     if in_bucket(text):
@@ -31,14 +29,25 @@ def open_path(path: str | os.PathLike) -> Path:
 
         from .bucket_files import BucketFileSystem
 
-        register_implementation(
-            "s3a", BucketFileSystem, clobber=True
-        )  # only `s3a`: what else the process does with `s3` stays as it is
+        # Only `s3a`: what else the process does with `s3` stays as it is.
+        register_implementation("s3a", BucketFileSystem, clobber=True)
     return UPath(text.replace("s3://", "s3a://", 1))
 
 
+def open_path(path: str | os.PathLike) -> Path:
+    """A pathlib-like handle: `Path` for local paths, `UPath` for any other store (`s3://` is shown
+    as `s3a://`)."""
+    text = str(path)
+    if is_remote(text):
+        return cast(Path, open_remote(text))
+    return Path(
+        text.removeprefix("file://") if text.startswith("file://") else text.removeprefix("file:")
+    )
+
+
 def resolve_path(path: str, root: str) -> str:
-    """A path as the user wrote it, below the root when it is relative; without a slash at its end."""
+    """A path as the user wrote it, below the root when it is relative; without a slash at its
+    end."""
     if not is_remote(path) and not os.path.isabs(open_path(path)):
         path = f"{root}/{path}"
     return path.rstrip("/") if is_remote(path) else os.path.abspath(open_path(path))
@@ -46,13 +55,36 @@ def resolve_path(path: str, root: str) -> str:
 
 def lease_folder(table: str) -> str:
     """Where the lease of a table lies: beside it, because a folder within belongs to Delta."""
-    parent, _, name = table.rstrip("/").rpartition("/")
-    return f"{parent}/_leases/{name}"
+    return _beside(table.rstrip("/"), "_leases")
+
+
+def batches_folder(folder: str, name: str) -> str:
+    """Where the plans of a folder's batches lie: beside it. A mount point has no beside that files
+    could be renamed from: there it lies within."""
+    mounted = not is_remote(folder) and os.path.ismount(folder)
+    return f"{folder}/_batches/{name}" if mounted else f"{_beside(folder, '_batches')}/{name}"
+
+
+def _beside(folder: str, kind: str) -> str:
+    """A folder of ours for one of the user's: `a/b` -> `a/<kind>/b`."""
+    parent, _, name = folder.rpartition("/")
+    return f"{parent}/{kind}/{name}"
+
+
+def spark_folder(checkpoint: str) -> str:
+    """Spark's own part of a step's checkpoint: its offsets, commits and state."""
+    return f"{checkpoint}/spark"
+
+
+def delta_log(table: str) -> str:
+    """Where a Delta table keeps its commits."""
+    return f"{table}/_delta_log"
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made absolute."""
+    """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made
+    absolute."""
 
     root: str
     pipeline: str
@@ -98,6 +130,10 @@ class Paths:
             if backfill
             else self._join("checkpoints", self.pipeline, step)
         )
+
+    def named_files(self, step: str) -> str:
+        """Where the files that a queue named are told to Spark."""
+        return f"{self.checkpoint(step)}/named"
 
     def reports(self) -> str:
         """Folder with one JSON and one HTML file a run."""

@@ -1,6 +1,9 @@
-"""Gives every row its event time, its reasons to be refused and the verdict of every rule, as columns: one pass evaluates them.
+"""Gives every row its event time, its reasons to be refused and the verdict of every rule.
 
-In: the transform's columns and `_raw`, `_defect`, `_rescued`, `_source`, `_stage`. Out: the same and `_event_time`, `_reasons`, `_checks`.
+All of them are columns, so one pass evaluates them.
+
+In: the transform's columns and `_raw`, `_defect`, `_rescued`, `_source`, `_stage`. Out: the same
+and `_event_time`, `_reasons`, `_checks`.
 """
 
 from collections.abc import Sequence
@@ -24,13 +27,19 @@ from ..spark.columns import (
     TIME,
     col,
 )
+from ..spark.plans import analyzed_plan, kind, walk
 from ..spec import Step
 
 _NO_TIME = "0001-01-01 00:00:00"
 
 
 def key_columns(step: Step, business: StructType) -> list[str]:
-    """The columns of the dedup key; all of them for `*`. Raises SpecError for one the transform does not make."""
+    """The columns of the dedup key; all of them for `*`, none without `dedup`.
+
+    Raises SpecError for one that the transform does not make.
+    """
+    if step.dedup is None:
+        return []
     keys = business.names if step.dedup.keys == "*" else list(step.dedup.keys)
     require_columns(keys, business, f"{step.name}: dedup.keys")
     return keys
@@ -67,7 +76,12 @@ def _time_column(step: Step, business: StructType) -> Column:
 
 
 def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
-    """Add `_event_time`, the column of the watermark: a time that is missing or too far ahead reads as year 1 there, so that poison moves nothing."""
+    """Add `_event_time`, the column of the watermark.
+
+    A time that is missing or too far ahead reads as year 1 there, so that poison moves nothing.
+    Raises SpecError for a column that holds no times, and for a second watermark.
+    """
+    _refuse_second_watermark(frame, step)
     time = _time_column(step, business)
     if step.event_time is None:
         return frame.withColumn(TIME, F.lit(_NO_TIME).cast("timestamp"))
@@ -81,6 +95,24 @@ def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
         time,
     )
     return frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
+
+
+def _refuse_second_watermark(frame: DataFrame, step: Step) -> None:
+    """Raise SpecError where `dedup` would put a watermark above one of the transform's.
+
+    Spark takes one: "Redefining watermark is disallowed".
+    """
+    if step.dedup is None or step.dedup.within == "forever":
+        return
+    if any(kind(node) == "EventTimeWatermark" for node in walk(analyzed_plan(frame))):
+        raise SpecError(
+            "the transform declares a watermark with `withWatermark`, "
+            "and `dedup.within` declares one as well",
+            where=f"{step.name}: dedup.within",
+            value=step.dedup.horizon,
+            do="Leave `withWatermark` out of the transform, write `within: forever`, "
+            "or deduplicate in a step before it",
+        )
 
 
 def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRule]) -> DataFrame:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Lock
 
 from pyspark.errors import PySparkException
@@ -21,7 +22,8 @@ class OutOfTime(Exception):
 
 
 class _Batches:
-    """Calls `process` with each batch until `last`, a `time.monotonic()`; knows whether one is on its way."""
+    """Calls `process` with each batch until `last`, a `time.monotonic()`; knows whether one is on
+    its way."""
 
     def __init__(self, process: Callable[[DataFrame, int], None], last: float) -> None:
         self.process, self.last = process, last
@@ -44,7 +46,8 @@ class _Batches:
             self._running = False
 
     def are_settled(self, query: StreamingQuery) -> bool:
-        """True when no batch is in work and Spark has committed the newest: its progress is told after that."""
+        """True when no batch is in work and Spark has committed the newest: its progress is told
+        after that."""
         with self._lock:
             running = self._running
         return not running and (
@@ -52,46 +55,46 @@ class _Batches:
         )
 
 
-def drain(
-    stream: DataFrame,
-    checkpoint: str,
-    process: Callable[[DataFrame, int], None],
-    deadline: float,
-    raise_if_lost: Callable[[], None] = lambda: None,
-    grace: float = 120.0,
-    trigger: Trigger = AVAILABLE_NOW,
-    end: float | None = None,
-    mode: str = "append",
-) -> bool:
-    """Run a stream until its query ends by itself, or between two batches at `end`; returns whether it ended by itself.
+@dataclass(frozen=True)
+class Query:
+    """How a stream is run.
 
-    Args: checkpoint: folder of Spark's checkpoint. process: called with each batch and its id. deadline, end: by `time.monotonic()`; no batch starts after
-    either, and one that then runs longer than `grace` seconds more is cut off and comes again. raise_if_lost: asked every second. mode: append or update.
-    Raises OutOfTime at the deadline (unless that is `end`), UnreadableFile and what `process` raised.
+    `checkpoint`: folder of Spark's checkpoint. `deadline`, `end`: by `time.monotonic()`; no batch
+    starts after either, and one that then runs longer than `grace` seconds more is cut off and
+    comes again. `raise_if_lost`: asked every second. `mode`: append or update.
     """
-    last = deadline if end is None else min(end, deadline)
-    batches = _Batches(process, last)
-    query = (
-        stream.writeStream.foreachBatch(batches)
-        .outputMode(mode)
-        .option("checkpointLocation", checkpoint)
-        .trigger(**trigger_options(trigger))
-        .start()
-    )
+
+    checkpoint: str
+    deadline: float
+    raise_if_lost: Callable[[], None] = lambda: None
+    trigger: Trigger = AVAILABLE_NOW
+    end: float | None = None
+    mode: str = "append"
+    grace: float = 120.0
+
+    @property
+    def last(self) -> float:
+        """When the last batch may start."""
+        return self.deadline if self.end is None else min(self.end, self.deadline)
+
+
+def drain(stream: DataFrame, process: Callable[[DataFrame, int], None], how: Query) -> bool:
+    """Run a stream until its query ends by itself, or between two batches at its end; returns
+    whether it ended by itself.
+
+    Args: process: called with each batch and its id.
+    Raises OutOfTime at the deadline (unless that is the end), UnreadableFile and what `process`
+    raised.
+    """
+    batches = _Batches(process, how.last)
+    writer = stream.writeStream.foreachBatch(batches).outputMode(how.mode)
+    writer = writer.option("checkpointLocation", how.checkpoint)
+    query = writer.trigger(**trigger_options(how.trigger)).start()
     try:
-        while not query.awaitTermination(
-            1 if end is None else min(1.0, max(0.1, last - time.monotonic()))
-        ):
-            raise_if_lost()
-            over = time.monotonic() - last
-            if over > grace:
-                raise OutOfTime
-            if end is not None and over > 0 and batches.are_settled(query):
-                return False
-        return True
+        return _await_end(query, batches, how)
     except PySparkException as error:
         first = batches.failures[-1] if batches.failures else error
-        if isinstance(first, OutOfTime) and end is not None:
+        if isinstance(first, OutOfTime) and how.end is not None:
             return False
         raise explain(first) from None
     except JVM_GONE as error:
@@ -101,6 +104,24 @@ def drain(
         ) from error
     finally:
         _stop(query)
+
+
+def _await_end(query: StreamingQuery, batches: _Batches, how: Query) -> bool:
+    while not wait_a_moment(query, None if how.end is None else how.last):
+        how.raise_if_lost()
+        over = time.monotonic() - how.last
+        if over > how.grace:
+            raise OutOfTime
+        if how.end is not None and over > 0 and batches.are_settled(query):
+            return False
+    return True
+
+
+def wait_a_moment(query: StreamingQuery, last: float | None = None) -> bool:
+    """Wait a second for a query to end, or until `last` where that comes sooner; whether it has
+    ended. PySpark takes parts of a second, whatever its types say."""
+    wait = 1.0 if last is None else min(1.0, max(0.1, last - time.monotonic()))
+    return bool(query.awaitTermination(wait))  # type: ignore[arg-type]
 
 
 def _stop(query: StreamingQuery) -> None:

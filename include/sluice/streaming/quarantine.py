@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -14,9 +14,22 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ..spark.columns import DEFECT, RAW, REASONS, SOURCE, TIME, UNREADABLE, col
-from ..spark.tables import append, insert_new
-from .step_run import StepRun
+from ..spark.columns import (
+    BATCH_KEY,
+    COPIES,
+    DEFECT,
+    RAW,
+    REASONS,
+    RESCUED,
+    SOURCE,
+    TIME,
+    UNREADABLE,
+    col,
+)
+from ..spark.kept import keep_rows
+from ..spark.tables import Transaction, append, insert_new
+from .plan import Plan
+from .written import Given, Written
 
 SCHEMA = StructType(
     [
@@ -28,52 +41,58 @@ SCHEMA = StructType(
         StructField("_row_hash", StringType()),
         StructField("_run_id", StringType()),
         StructField("_batch_id", LongType()),
+        StructField(BATCH_KEY, StringType()),
         StructField(SOURCE, StringType()),
         StructField("_ingested_at", TimestampType()),
     ]
 )
+_PARTS = ("row", "raw", "reasons", "detail", TIME, "_row_hash", SOURCE)
+_TO_THE_MICROSECOND = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
-def _refused_rows(refused: DataFrame, business: StructType) -> DataFrame:
+def _refused_rows(refused: DataFrame, columns: StructType) -> DataFrame:
     """Rows with reasons -> row, raw, reasons, detail, _event_time, _row_hash, _source."""
-    content = F.to_json(F.struct(*[col(c) for c in business.names]))
+    made = F.struct(*[col(c) for c in columns.names])
+    content = F.to_json(made)
     valid = F.coalesce(F.is_valid_utf8(RAW), F.lit(True))
     row = F.when(valid, F.coalesce(F.col(RAW), content)).otherwise(F.make_valid_utf8(RAW))
-    identity = F.when(F.col(DEFECT).isNull(), content.cast("binary")).otherwise(
-        F.coalesce(F.col(RAW), content).cast("binary")
-    )
-    source = F.col(SOURCE)
-    if isinstance(
-        refused.schema[SOURCE].dataType, StructType
-    ):  # a Kafka record: its bytes are in the row, and two keys without a value are two records
-        identity = F.concat(
-            F.coalesce(F.sha2(f"{SOURCE}.key", 256).cast("binary"), F.lit(b"")), identity
-        )
-        source = F.to_json(
-            source.dropFields("value").withField(
-                "key", F.make_valid_utf8(F.col(f"{SOURCE}.key").cast("string"))
-            )
-        )
     time = F.when(F.year(TIME) > 1, F.col(TIME))
     return refused.select(
         row.alias("row"),
         F.when(~valid, F.col(RAW).cast("binary")).alias("raw"),
         F.col(REASONS).alias("reasons"),
         F.col(DEFECT).alias("detail"),
-        time.alias("_event_time"),
-        F.sha2(identity, 256).alias("_row_hash"),
-        source.alias(SOURCE),
+        time.alias(TIME),
+        F.sha2(_identity(refused, F.to_json(made, _TO_THE_MICROSECOND)), 256).alias("_row_hash"),
+        _origin(refused).alias(SOURCE),
     )
+
+
+def _identity(refused: DataFrame, content: Column) -> Column:
+    """The bytes by which two refused rows are the same: the record as it came, what the transform
+    made of it, the fields nobody declared; of a Kafka record its key as well, because two keys
+    without a value are two records."""
+    parts = [F.col(RAW), content, F.col(RESCUED)]
+    told = [F.coalesce(part.cast("binary"), F.lit(b"\x00")) for part in parts]
+    if isinstance(refused.schema[SOURCE].dataType, StructType):
+        key = F.sha2(f"{SOURCE}.key", 256).cast("binary")
+        told.insert(0, F.coalesce(key, F.lit(b"")))
+    between = [piece for part in told for piece in (part, F.lit(b"\x1f"))]
+    return F.concat(*between)
+
+
+def _origin(refused: DataFrame) -> Column:
+    """Where a row came from, as text."""
+    source = F.col(SOURCE)
+    if not isinstance(refused.schema[SOURCE].dataType, StructType):
+        return source
+    key = F.make_valid_utf8(F.col(f"{SOURCE}.key").cast("string"))
+    return F.to_json(source.dropFields("value").withField("key", key))
 
 
 def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:
     """One row a file that could not be read, in the shape of `_refused_rows`."""
-    schema = StructType(
-        [
-            SCHEMA[n]
-            for n in ("row", "raw", "reasons", "detail", "_event_time", "_row_hash", "_source")
-        ]
-    )
+    schema = StructType([SCHEMA[name] for name in _PARTS])
     rows = [
         (None, None, [UNREADABLE], why, None, f"{UNREADABLE}:{path}", path)
         for path, why in sorted(files.items())
@@ -81,26 +100,33 @@ def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
-def write(run: StepRun, frame: DataFrame, batch: int, refused: int, files: dict[str, str]) -> int:
-    """Write a batch's refused rows; a copy of one that is there already is not written again. Returns how many were new.
+def write_refused(
+    plan: Plan, frame: DataFrame, files: dict[str, str], number: int, txn: Transaction
+) -> Written:
+    """Write the refused rows of a judged batch; a copy of one that is there already is not
+    written again.
 
-    Args: refused: how many rows of the frame have reasons. files: unreadable ones and why.
+    Args:
+        files: unreadable ones and why; each is one row.
+        number: of the batch. txn: the key of this try; its note names the run.
     """
-    parts = [_refused_rows(frame.where(F.size(REASONS) > 0), run.business)] if refused else []
-    parts += [_unreadable_rows(frame.sparkSession, files)] if files else []
-    rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
-    stamped = rows.withColumns(
-        {
-            "_run_id": F.lit(run.run_ids[0]),
-            "_batch_id": F.lit(batch).cast("bigint"),
-            "_ingested_at": F.lit(datetime.now(UTC)),
-        }
-    )
-    stamped = stamped.select(*SCHEMA.names)
-    path, txn = run.paths.quarantine(run.step.name), run.transaction(batch)
-    if run.step.dedup is None:
-        append(path, stamped, txn)
-        return refused + len(files)
-    return insert_new(
-        path, stamped.dropDuplicates(["_row_hash"]), "t._row_hash = s._row_hash", txn
-    )[0]
+    rows = _refused_rows(frame.where(F.size(REASONS) > 0), plan.columns)
+    if files:
+        rows = rows.unionByName(_unreadable_rows(frame.sparkSession, files))
+    stamps = {
+        "_run_id": F.lit(txn.note["run_id"]),
+        "_batch_id": F.lit(number).cast("bigint"),
+        BATCH_KEY: F.lit(plan.batch_key(number)),
+        "_ingested_at": F.lit(datetime.now(UTC)),
+    }
+    path = plan.place.quarantine
+    if plan.step.dedup is None:
+        commit = append(path, rows.withColumns(stamps).select(*SCHEMA.names), txn)
+        return Written(given=commit.given, inserted=commit.inserted)
+    kept = [F.first(name).alias(name) for name in _PARTS if name != "_row_hash"]
+    once = rows.groupBy("_row_hash").agg(*kept, F.count(F.lit(1)).alias(COPIES))
+    with keep_rows(once.withColumns(stamps)) as kept_rows:
+        given, keys = kept_rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
+        new = kept_rows.select(*SCHEMA.names)
+        commit = insert_new(path, new, "t._row_hash = s._row_hash", txn)
+        return Written.of(Given(given or 0, keys), commit, path)

@@ -1,191 +1,188 @@
-"""Builds one step's stream, from files to rows with an event time, and the tables it writes to."""
+"""Drains one step: plan its stream, run it, plan it again without a file nobody can read, judge the
+rows it wrote."""
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, StringType, StructField, StructType
+import time
+from dataclasses import dataclass, replace
 
-from ..checkpoint import Checkpoint, open_manifest
-from ..errors import SpecError
-from ..quality.expectations import check_expectations
-from ..quality.rules import compile_rules
-from ..report import Counts
-from ..sinks import describe_sink, prepare_sinks
-from ..sources import Intake
-from ..spark.columns import DEFECT, ENTERED, FILTERED, RESCUED, SOURCE, STAGE, TIME, col
-from ..spark.output_mode import check_output_mode, is_stateful
-from ..spark.tables import ensure_table, register
-from ..spec import SYSTEM_COLUMNS, Pipeline, RunRequest, Step
-from ..storage import Paths
-from . import quarantine
-from .classify import judge, key_columns, mark_time, require_columns
-from .step_run import StepRun
-from .survey import is_good
-from .transform import apply_transform, business_columns
+from pyspark.sql import DataFrame
+
+from ..backlog import measure_step
+from ..checkpoint import Checkpoint, complete_epochs
+from ..sources import Found, Intake, choose_intake
+from ..spark.failure import (
+    SPARK_FAILED,
+    ChangedTable,
+    UnplannedFiles,
+    UnreadableFile,
+    explain,
+)
+from ..spark.table_setup import locate_target
+from ..spec import Step, Trigger, describe_trigger, never_ends, trigger_kind
+from ..storage import spark_folder
+from .batch import Batch, process
+from .continuous import run_continuous
+from .drain import OutOfTime, Query, drain
+from .judging import could_not_judge, judge_run
+from .plan import Plan
+from .planning import plan_step
+from .refusals import BatchStopped
+from .replacing import widen_range
+from .run import Run
+from .tally import Facts, Tally
 
 
-def build_step(
-    spark: SparkSession,
-    pipeline: Pipeline,
-    step: Step,
-    paths: Paths,
-    request: RunRequest,
-    intake: Intake,
-    target: str,
-) -> tuple[DataFrame, StepRun]:
-    """The stream of a step and the run's bookkeeping. Args: target: where its Delta table lies; empty for none. Raises SpecError and PreflightError before anything is read or written."""
-    frame = apply_transform(intake.open(spark), pipeline.folder, step.transform)
-    business = business_columns(frame)
-    for sink in step.sinks:
-        require_columns(
-            [*getattr(sink, "partition_by", []), *getattr(sink, "cluster_by", [])],
-            business,
-            f"{step.name}: sink",
-        )
-    require_columns(
-        [term.split()[0] for term in step.dedup.order_by] if step.dedup else [],
-        business,
-        f"{step.name}: dedup.order_by",
+def begin_step(run: Run, step: Step) -> Tally:
+    """The tally of a step that has done nothing in this run yet."""
+    checkpoint = run.checkpoint(step)
+    complete_epochs(spark_folder(checkpoint))  # a continuous run that was killed left them
+    target = locate_target(run.spark, step, run.paths)
+    facts = Facts(
+        name=step.name,
+        target=target,
+        shown=target or ", ".join(sink.title for sink in step.sinks),
+        quarantine=run.paths.quarantine(step.name),
+        late=run.paths.late(step.name),
+        within=step.dedup.horizon if step.dedup else None,
     )
-    _refuse_sending_twice(step, request)
-    rules, table_rules = compile_rules(step.rules, {f.name: f.dataType for f in business.fields})
-    if table_rules:
-        check_expectations(table_rules)
-    if request.window is not None and (
-        getattr(step.source, "file_date", None) is None or request.write == "replace"
-    ):
-        frame = _only_window(frame, step, request)
-    frame = mark_time(frame, step, business)
-    if step.dedup is not None and step.dedup.within != "forever":
-        frame = frame.withWatermark(
-            TIME, f"{int(step.dedup.within.total_seconds() * 1000)} milliseconds"
-        )
-    keys = key_columns(step, business) if step.dedup else []
-    if step.dedup is not None and step.dedup.memory == "state":
-        # The operator must see good rows only, so their verdict belongs into the stream; else it is left to the batch, which reads only what it needs.
-        frame = judge(frame, step, business, rules)
-        frame = (
-            frame.where(is_good())
-            .dropDuplicatesWithinWatermark(keys)
-            .unionByName(frame.where(~is_good()))
-        )
-    if step.transform is not None:
-        check_output_mode(
-            frame, step.output_mode, f"{pipeline.name}.{step.name}: transform {step.transform}"
-        )
-    checkpoint = paths.checkpoint(step.name, request.backfill)
-    run = StepRun(
-        step,
-        paths,
-        intake,
-        target,
-        pipeline.folder,
-        [request.run_id],
-        open_manifest(checkpoint).generation,
-        checkpoint,
-        business,
-        keys,
-        rules,
-        table_rules,
-        set(pipeline.pii),
-        late="merge" if step.dedup is None or request.window is not None else step.dedup.late,
-        open_batch=Checkpoint(f"{checkpoint}/spark").open_batch,
-        replace_where=_replace_where(step, request),
-        stateful=(step.dedup is not None and step.dedup.memory == "state")
-        or (step.transform is not None and is_stateful(frame)),
-    )
-    columns = _ensure_tables(spark, run, frame.schema[SOURCE].dataType)
-    prepare_sinks(spark, pipeline, step, columns, business.names)
-    return frame, run
+    return Tally(checkpoint, run.run_id, facts)
 
 
-def _window_condition(step: Step, request: RunRequest) -> str:
-    start, end = (
-        f"TIMESTAMP '{t:%Y-%m-%d %H:%M:%S.%f}+00:00'"
-        for t in (request.window.start, request.window.end)
-    )
-    return f"`{step.event_time.column}` >= {start} AND `{step.event_time.column}` < {end}"
+def run_step(run: Run, step: Step, tally: Tally, found: Found) -> bool:
+    """Drain one step into its tally; False when the time budget ended it before its backlog.
 
-
-def _replace_where(step: Step, request: RunRequest) -> str | None:
-    return (
-        _window_condition(step, request)
-        if request.window is not None and request.write == "replace"
-        else None
-    )
-
-
-def _only_window(frame: DataFrame, step: Step, request: RunRequest) -> DataFrame:
-    """Mark rows outside the backfill's window as filtered; rows without a time stay, for the quarantine."""
-    inside = (
-        F.coalesce(F.expr(_window_condition(step, request)), F.lit(True))
-        | F.col(DEFECT).isNotNull()
-        | col(step.event_time.column).isNull()
-    )
-    return frame.withColumn(
-        STAGE, F.when((F.col(STAGE) == ENTERED) & ~inside, F.lit(FILTERED)).otherwise(F.col(STAGE))
-    )
-
-
-def _refuse_sending_twice(step: Step, request: RunRequest) -> None:
-    """Raise SpecError for a replaced range whose rows a further sink would get once more."""
-    twice = [
-        describe_sink(sink) for sink in step.further_sinks if getattr(sink, "mode", "") != "upsert"
-    ]
-    if twice and request.window is not None and request.write == "replace":
-        raise SpecError(
-            "replacing a range would send its rows again",
-            where=f"{step.name}: sink",
-            value=", ".join(twice),
-            do="Backfill with `--write merge`: only rows that are missing are sent",
-        )
-
-
-def _ensure_tables(spark: SparkSession, run: StepRun, source_type: DataType) -> StructType:
-    """Make the tables that are absent; returns the columns of the target, which are those that every sink gets."""
-    rescued = [StructField(RESCUED, StringType())] if run.step.keeps_rescued else []
-    system = [
-        StructField(SOURCE, source_type) if n == SOURCE else quarantine.SCHEMA[n]
-        for n in SYSTEM_COLUMNS
-    ]
-    columns = StructType([*run.business.fields, *rescued, *system])
-    sink = run.step.target
-    if sink is not None:
-        ensure_table(
-            spark, run.target, columns, sink.partition_by, sink.cluster_by, sink.properties
-        )
-        if sink.name is not None:
-            register(spark, sink.name, run.target)
-    ensure_table(spark, run.paths.quarantine(run.step.name), quarantine.SCHEMA)
-    if run.late == "keep":
-        late = StructType([*columns.fields, StructField("_late_by_seconds", DoubleType())])
-        ensure_table(spark, run.paths.late(run.step.name), late)
-    return columns
-
-
-def count_dropped_by_state(spark: SparkSession, counts: Counts) -> None:
-    """Add what Spark's dedup operator dropped from the batch that the session's query has just read: duplicates, and rows behind the watermark.
-
-    Asked within the batch, because its note must hold them: the query's own progress comes too late for a run that dies after it.
+    Args: found: what was found for it before Spark started. Raises what planning and draining
+    raise.
     """
-    for query in spark.streams.active:
-        nodes = [query._jsq.streamingQuery().lastExecution().executedPlan()]
-        for node in nodes:
-            below = node.children()
-            nodes += [below.apply(i) for i in range(below.size())]
-            duplicate, late = (
-                _metric(node, name)
-                for name in ("numDroppedDuplicateRows", "numRowsDroppedByWatermark")
-            )
-            for name, number in (
-                ("duplicate", duplicate),
-                ("late", late),
-                ("read", duplicate + late),
-                ("parsed", duplicate + late),
-                ("entered", duplicate + late),
-            ):
-                setattr(counts, name, getattr(counts, name) + number)
+    trigger = run.mode.trigger(step)
+    lost = describe_trigger(trigger) if trigger == step.trigger else None
+    tally.warn(*([lost] if lost else []))
+    if found.chosen is not None:
+        found = replace(found, chosen=widen_range(run, step, found.chosen, tally.facts.target))
+    checkpoint = Checkpoint.below(tally.checkpoint)
+    intake = choose_intake(run.pipeline, step, run.paths, run.mode, checkpoint, found)
+    if trigger_kind(trigger) == "continuous":
+        run_continuous(run, step, tally, intake, trigger)
+        return True
+    tally.resume(run.paths, step.name)
+    course = Course(run, step, tally, intake, trigger, run.mode.end(trigger, run.deadline))
+    while True:
+        try:
+            return _try_once(course)
+        except (UnreadableFile, UnplannedFiles, ChangedTable) as error:
+            intake.absorb(error)
+        except SPARK_FAILED as error:  # outside of the query, whose failures are explained there
+            raise explain(error) from error
+        finally:
+            tally.close()
+            tally.warn(*intake.review([entry.batch for entry in tally.finished]))
 
 
-def _metric(node: object, name: str) -> int:
-    found = node.metrics().get(name)
-    return 0 if found.isEmpty() else found.get().value()
+@dataclass(frozen=True)
+class Course:
+    """A step on its way. `end`: when its query is stopped as its normal end, by
+    `time.monotonic()`; None for one that ends by itself."""
+
+    run: Run
+    step: Step
+    tally: Tally
+    intake: Intake
+    trigger: Trigger
+    end: float | None
+
+
+def _try_once(course: Course) -> bool:
+    """Plan and drain; True unless the time budget ended it. Table-level rules are judged on what
+    was written, however the drain ended."""
+    run, tally = course.run, course.tally
+    began = time.monotonic()
+    frame, plan = _plan(course)
+    tally.spend("prepare", time.monotonic() - began)
+    if course.intake.is_empty:
+        return True
+    began = time.monotonic()
+    try:
+        done = drain(
+            frame, lambda rows, number: take_batch(course, plan, rows, number), _query(course)
+        )
+        _note_end(course, done)
+        ended = True
+    except OutOfTime:
+        tally.left_for_next_run = True
+        ended = False
+    except BatchStopped as error:
+        tally.refuse(error.verdicts, error.results)
+        _keep_unjudged(plan, tally)
+        raise
+    except (UnreadableFile, UnplannedFiles, ChangedTable):
+        raise
+    except Exception:
+        _keep_unjudged(plan, tally)
+        raise
+    finally:
+        tally.spend("drain", time.monotonic() - began)
+    tally.close()
+    _judge(run, plan, tally)
+    return ended
+
+
+def _plan(course: Course) -> tuple[DataFrame, Plan]:
+    run, step, tally = course.run, course.step, course.tally
+    table = tally.facts.target or tally.facts.quarantine
+    with run.rights.turn(step.name, table):  # it may create the tables
+        frame, plan = plan_step(run, step, course.intake, tally.facts.target)
+    tally.warn(*course.intake.warnings)
+    tally.judge_by(plan.rules.row)
+    run.on_progress(step.name, tally.amount, course.intake.total, None)
+    return frame, plan
+
+
+def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> None:
+    """Work off one planned batch and note it."""
+    run, tally = course.run, course.tally
+    entry = process(plan, run.rights, Batch.of(plan, rows, number, run.run_id))
+    tally.take(entry)
+    run.on_progress(course.step.name, tally.amount, course.intake.total, entry.batch)
+
+
+def _query(course: Course) -> Query:
+    return Query(
+        checkpoint=spark_folder(course.tally.checkpoint),
+        deadline=course.run.deadline,
+        raise_if_lost=course.run.rights.raise_if_lost,
+        trigger=course.trigger,
+        end=course.end,
+        mode=course.step.output_mode,
+    )
+
+
+def _note_end(course: Course, done: bool) -> None:
+    """Say what is left where the query was stopped at its end: what waits then, or what a trial's
+    time was too short for."""
+    run, step, tally = course.run, course.step, course.tally
+    if done:
+        return
+    if not run.mode.is_trial:
+        place = run.pipeline.source_path(step.source, run.paths)
+        waiting = measure_step(step, run.paths, run.pipeline.idle_run_every, place)
+        tally.left_for_next_run = waiting.open_batch or bool(waiting.amount)
+    elif not never_ends(course.trigger):
+        tally.warn(f"the trial's {run.mode.seconds:g} seconds ended before its source did")
+
+
+def _judge(run: Run, plan: Plan, tally: Tally) -> None:
+    """Table-level rules, on all rows that this run wrote."""
+    if not tally.finished and tally.left_for_next_run:
+        why = "the time budget ended the run before a row was written"
+        tally.table_results = could_not_judge(plan.rules.table, why)
+    if tally.finished and plan.rules.table and plan.target.exists:
+        began = time.monotonic()
+        tally.table_results = judge_run(run.spark, plan, tally.finished)
+        tally.spend("table rules", time.monotonic() - began)
+
+
+def _keep_unjudged(plan: Plan, tally: Tally) -> None:
+    """A rule that a failed run did not come to is not a pass."""
+    told = {result.name for result in tally.table_results}
+    why = "the run failed before the rows it wrote could be judged"
+    results = could_not_judge(plan.rules.table, why)
+    tally.table_results += [result for result in results if result.name not in told]

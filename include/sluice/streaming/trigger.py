@@ -1,19 +1,8 @@
-"""Which trigger a step runs under, and when its query is stopped."""
+"""A trigger as Spark is told it."""
 
-import time
+from ..spec import Interval, Trigger, trigger_kind
 
-from ..spec import (
-    AVAILABLE_NOW,
-    Interval,
-    RunRequest,
-    Step,
-    Trigger,
-    is_trial_source,
-    never_ends,
-    trigger_kind,
-)
-
-_OPTIONS = {
+_OPTIONS: dict[str, dict[str, bool | str]] = {
     "available_now": {"availableNow": True},
     "once": {"once": True},
     "default": {"processingTime": "0 seconds"},
@@ -22,33 +11,9 @@ _OPTIONS = {
 _INTERVALS = {"processing_time": "processingTime", "continuous": "continuous"}
 
 
-def choose_trigger(step: Step, request: RunRequest) -> Trigger:
-    """The step's trigger. A backfill always drains; a trial source is read under `default`, because it knows no availableNow."""
-    if request.window is not None:
-        return AVAILABLE_NOW
-    return (
-        "default"
-        if is_trial_source(step.source) and step.trigger == AVAILABLE_NOW
-        else step.trigger
-    )
-
-
 def trigger_options(trigger: Trigger) -> dict:
     """Arguments of `DataStreamWriter.trigger`."""
     if isinstance(trigger, Interval):
-        return {
-            _INTERVALS[
-                trigger_kind(trigger)
-            ]: f"{int(trigger.length.total_seconds() * 1000)} milliseconds"
-        }
+        length = f"{int(trigger.length.total_seconds() * 1000)} milliseconds"
+        return {_INTERVALS[trigger_kind(trigger)]: length}
     return _OPTIONS[trigger]
-
-
-def choose_end(trigger: Trigger, request: RunRequest, deadline: float) -> float | None:
-    """When a query that starts now is stopped as its normal end, by `time.monotonic()`; None for one that ends by itself.
-
-    Args: deadline: of the run.
-    """
-    if request.dev_seconds is not None:
-        return min(deadline, time.monotonic() + request.dev_seconds)
-    return deadline if never_ends(trigger) else None

@@ -1,4 +1,7 @@
-"""The pages as a FastAPI application: who is asked for first, then what the reports say. No page runs a script or loads anything from elsewhere."""
+"""The pages as a FastAPI application: who is asked for first, then what the reports say.
+
+No page runs a script or loads anything from elsewhere.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +18,7 @@ from fastapi import Depends, FastAPI, Query
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader
 
+from ..report import RunReport
 from ..report.render import render_html
 from ..report.store import latest_report, read_report, report_path
 from ..storage import Paths
@@ -27,8 +31,10 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; "
-    "frame-ancestors 'self'",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+        "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -39,14 +45,15 @@ def _page(template: str, status: int = 200, **values: object) -> HTMLResponse:
     return HTMLResponse(_TEMPLATES.get_template(template).render(**values), status, HEADERS)
 
 
-def _rows(pipelines: Iterable[str]) -> list[tuple[str, object]]:
+def _rows(pipelines: Iterable[str]) -> list[tuple[str, RunReport | None]]:
     """(pipeline, its newest report or None), those that block first, then by name."""
     found = [(name, latest_report(Paths.under(None, name).reports())) for name in pipelines]
     return sorted(found, key=lambda row: (row[1] is None, not (row[1] and row[1].blocks), row[0]))
 
 
 def show_overview(user: GetUserDep) -> HTMLResponse:
-    """Every pipeline whose DAG the user may see: last run, balance line, failing rules, the way to the report."""
+    """Every pipeline whose DAG the user may see: last run, balance line, failing rules, the way to
+    the report."""
     visible = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
     return _page("overview.html", rows=_rows(list_pipelines(visible)))
 
@@ -54,7 +61,8 @@ def show_overview(user: GetUserDep) -> HTMLResponse:
 def show_report(
     dag_id: Annotated[str, Query(max_length=250)], run_id: Annotated[str, Query(max_length=250)]
 ) -> HTMLResponse:
-    """The HTML report of one run, as the run wrote it; else a sentence on why there is none and what to do."""
+    """The HTML report of one run, as the run wrote it; else a sentence on why there is none and
+    what to do."""
     pipeline = pipeline_of(dag_id)
     if pipeline is None:
         return _page(
@@ -81,7 +89,8 @@ def show_report(
 
 
 def create_app() -> FastAPI:
-    """The application Airflow mounts at `/sluice`: 401 without a login, 403 without the right to see the DAG."""
+    """The application Airflow mounts at `/sluice`: 401 without a login, 403 without the right to
+    see the DAG."""
     app = FastAPI(
         dependencies=[Depends(requires_access_view(AccessView.PLUGINS))],
         docs_url=None,

@@ -1,4 +1,6 @@
-"""What the pages ask Airflow's database: which DAGs are pipelines, and what became of a run that left no report."""
+"""What the pages ask Airflow's database: which DAGs are pipelines, and what became of a run that
+left no report.
+"""
 
 from collections.abc import Iterable
 
@@ -21,7 +23,8 @@ def _tags_of(dag_ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def list_pipelines(dag_ids: Iterable[str]) -> list[str]:
-    """Names of the pipelines among these DAGs; a backfill DAG belongs to its pipeline and is not named again."""
+    """Names of the pipelines among these DAGs; a backfill DAG belongs to its pipeline and is not
+    named again."""
     return sorted(
         dag_id
         for dag_id, tags in _tags_of(dag_ids).items()
@@ -46,7 +49,13 @@ def explain_missing_report(dag_id: str, run_id: str) -> str:
     if state is None:
         return "Airflow knows no such run. Open the tab from the run itself."
     if state in ("queued", "running"):
-        return "This run has not reported yet. The report appears when its task `run` ends; open the tab again then."
+        return (
+            "This run has not reported yet. The report appears when its task `run` ends; open the "
+            "tab again then."
+        )
     if state == "success":
-        return "Nothing was new, so Spark did not start and there is nothing to report. The log of the task `probe` says what that saved."
+        return (
+            "Nothing was new, so Spark did not start and there is nothing to report. The log of "
+            "the task `probe` says what that saved."
+        )
     return "This run ended before it could report. Read the log of the task that failed."

@@ -1,4 +1,7 @@
-"""What Airflow loads: the pages, the timetables and the listener. Every Airflow process imports this file, so it imports nothing heavy."""
+"""What Airflow loads: the pages, the timetables and the listener.
+
+Every Airflow process imports this file, so it imports nothing heavy.
+"""
 
 from functools import cache
 
@@ -16,7 +19,8 @@ def _load_app():
 
 
 async def serve(scope, receive, send) -> None:
-    """The pages as an ASGI application that is built at the first request: the scheduler and the workers never need FastAPI."""
+    """The pages as an ASGI application that is built at the first request: the scheduler and the
+    workers never need FastAPI."""
     await _load_app()(scope, receive, send)
 
 

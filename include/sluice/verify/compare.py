@@ -3,17 +3,19 @@
 from pathlib import Path
 
 from ..backlog import table_version
+from ..launch import spark_settings
+from ..spark.columns import LATE_BY
 from ..spark.session import open_session
-from ..spark.settings import spark_settings
 from ..spark.tables import frame_of
-from ..spec import Pipeline
+from ..spec import SYSTEM_COLUMNS, Pipeline
 
-_OF_THE_RUN = {"_run_id", "_batch_id", "_ingested_at", "_source", "_late_by_seconds"}
+_OF_THE_RUN = {*SYSTEM_COLUMNS, LATE_BY}
 """Columns that say which run and which of several copies: they may differ."""
 
 
 def compare_tables(pairs: list[tuple[str, str]], pipeline: Pipeline) -> list[str]:
-    """One sentence for each pair (wanted, found) that does not hold the same rows the same number of times; a session is opened with the pipeline's settings."""
+    """One sentence for each pair (wanted, found) that does not hold the same rows the same number
+    of times; a session is opened with the pipeline's settings."""
     differences = []
     with open_session(spark_settings(pipeline, 0, root=pairs[0][0])) as spark:
         for wanted, found in pairs:

@@ -1,48 +1,49 @@
-"""How the files of a batch appear in a folder: all that were written, once, whatever was killed when.
+"""How the files of a batch appear in a folder: all that were written, once, whatever was killed
+when.
 
 Beside the folder lies one of ours for each checkpoint (`_batches/<folder>/<hash>`), with
 - `staged-<random>`: what Spark writes for a batch, before anybody sees it,
-- `<batch>.plan`: which staged file gets which name; from here on the batch is decided, and will appear,
-- `<batch>.done`: the same file under another name, when all are in their places. The newest stays, so one small file a checkpoint is what remains.
+- `<batch>.plan`: which staged file gets which name; from here on the batch is decided, and will
+  appear,
+- `<batch>.done`: the same file under another name, when all are in their places. The newest stays,
+  so one small file a checkpoint is what remains.
 
-A kill before the plan leaves staged files, which the next delivery removes; one after it leaves a plan, which the next delivery carries out.
+A kill before the plan leaves staged files, which the next delivery removes; one after it leaves a
+plan, which the next delivery carries out.
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from uuid import uuid4
 
 from ...errors import SpecError
-from ...storage import is_remote
+from ...storage import batches_folder, is_remote
 from .store import FileStore
 
 _PLAN, _DONE = "plan", "done"
 
 
 def ledger_folder(folder: str, key: str) -> str:
-    """Where the plans of one key lie: beside the folder, because patterns like `**/*.parquet` enter every folder below it (DuckDB's also hidden ones).
+    """Where the plans of one key lie: beside the folder, because patterns like `**/*.parquet` enter
+    every folder below it (DuckDB's also hidden ones).
 
-    A mount point has no beside that files could be renamed from: there it lies within. Raises SpecError for a bucket without a folder: Spark itself reads
-    hidden folders of a bucket's root.
+    Raises SpecError for a bucket without a folder: Spark itself reads hidden folders of a bucket's
+    root.
     """
-    name = sha256(key.encode()).hexdigest()[:12]
-    if not is_remote(folder) and os.path.ismount(folder):
-        return f"{folder}/_batches/{name}"
-    parent, _, last = folder.rpartition("/")
     if is_remote(folder) and folder.count("/") < 3:
         raise SpecError(
             "files cannot be published in the root of a store",
             where=folder,
             do="Name a folder below it",
         )
-    return f"{parent}/_batches/{last}/{name}"
+    return batches_folder(folder, sha256(key.encode()).hexdigest()[:12])
 
 
 @dataclass(frozen=True)
 class Publication:
-    """A batch whose files have their names. `moves`: name in the folder -> staged path, both relative."""
+    """A batch whose files have their names. `moves`: name in the folder -> staged path, both
+    relative."""
 
     key: str
     batch: int
@@ -51,7 +52,8 @@ class Publication:
 
 
 class Publisher:
-    """Publishes the batches of one key, which come in order, into a folder. Nothing else in the folder is touched."""
+    """Publishes the batches of one key, which come in order, into a folder. Nothing else in the
+    folder is touched."""
 
     def __init__(self, store: FileStore, folder: str, key: str) -> None:
         self._store, self._folder, self._key, self._ledger = (
@@ -62,7 +64,8 @@ class Publisher:
         )
 
     def recover(self) -> Publication | None:
-        """Carry out the plan an interrupted delivery left, remove what else it left, and return the newest batch that is published."""
+        """Carry out the plan an interrupted delivery left, remove what else it left, and return the
+        newest batch that is published."""
         names = self._store.list_names(self._ledger)
         for name in names:
             if name.endswith(f".{_PLAN}"):
@@ -76,11 +79,13 @@ class Publisher:
         return self._read(f"{max(done)}.{_DONE}") if done else None
 
     def stage(self) -> str:
-        """Path of a folder that does not exist yet, for Spark to write the files of a batch into."""
+        """Path of a folder that does not exist yet, for Spark to write the files of a batch
+        into."""
         return f"{self._ledger}/staged-{uuid4().hex[:12]}"
 
     def publish(self, batch: int, rows: int, staged: str) -> None:
-        """Give the staged files their names and let them appear: one rename a file, one after the other."""
+        """Give the staged files their names and let them appear: one rename a file, one after the
+        other."""
         moves, stem = {}, f"part-{self._ledger.rpartition('/')[2]}-{batch:08d}"
         for number, path in enumerate(self._store.list_files(staged)):
             partition, slash, name = path.rpartition("/")
@@ -104,7 +109,10 @@ class Publisher:
         )
 
     def _sweep(self, names: list[str], newest: int | None) -> None:
-        """Remove what was listed, except the note of the newest batch. Only after its plan was carried out: staged files are in their places then."""
+        """Remove what was listed, except the note of the newest batch.
+
+        Only after its plan was carried out: staged files are in their places then.
+        """
         for name in names:
             if newest is None or name not in (f"{newest}.{_PLAN}", f"{newest}.{_DONE}"):
                 self._store.remove(f"{self._ledger}/{name}")

@@ -1,9 +1,13 @@
-"""Batches as files of a folder that any reader may read: no log says which of them count, so each row must be in exactly one file at any moment.
+"""Batches as files of a folder that any reader may read: no log says which of them count, so each
+row must be in exactly one file at any moment.
 
-What is promised: no file is ever seen half-written; a row is never seen twice; a batch that comes again changes nothing; other files are left alone.
-What cannot be: several files do not appear in one instant. A batch of up to 250 000 rows is one file (one in each partition folder) and appears by one
-rename (each); the files of a larger one, or of several partitions, appear one after the other, when all are written. A reader in between, or one that
-comes while a killed run has not been replayed, sees a part of that batch. A store without renames (S3) copies each file, which takes longer.
+What is promised: no file is ever seen half-written; a row is never seen twice; a batch that comes
+again changes nothing; other files are left alone. What cannot be: several files do not appear in
+one instant. A batch of up to 250 000 rows is one file (one in each partition folder) and appears by
+one rename (each); the files of a larger one, or of several partitions, appear one after the other,
+when all are written. A reader in between, or one that comes while a killed run has not been
+replayed, sees a part of that batch. A store without renames (S3) copies each file, which takes
+longer.
 """
 
 from pyspark.sql import DataFrame
@@ -16,15 +20,49 @@ from ...spark.failure import SPARK_FAILED, explain_delivery
 from ...spec import FilesSink
 from ...storage import is_remote, resolve_path
 from ..delivery import Delivery
+from ..writer import Preparation, Writer
 from .publication import Publisher, ledger_folder
 from .store import FileStore
 
 ROWS_OF_ONE_FILE = 250_000
-"""Rows up to which a batch is written by one task: thousands of small batches must not make a file for each core and partition."""
+"""Rows up to which a batch is written by one task: thousands of small batches must not make a file
+for each core and partition."""
 
 
-def prepare(columns: StructType, sink: FilesSink, where: str) -> None:
-    """Raise SpecError for a sink that cannot take these columns. `where`: the sink's place in the pipeline."""
+class FilesWriter(Writer[FilesSink]):
+    """Writes batches as files of a folder."""
+
+    def prepare(self, coming: Preparation) -> None:
+        """Raise SpecError for a folder or columns that such files cannot have."""
+        check_sink(self.sink, coming.own, coming.where)
+
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Write the user's columns of a batch as files, once.
+
+        Raises SpecError when Spark cannot write such columns or options, TransientError when the
+        store fails.
+        """
+        folder = resolve_path(self.sink.path, delivery.root)
+        key = f"{delivery.key} {self.sink.format}"
+        try:
+            publisher = Publisher(FileStore(rows.sparkSession, folder), folder, key)
+            newest = publisher.recover()
+            if newest is not None and newest.batch == delivery.batch:
+                return newest.rows
+            rows = rows.select(*[col(c) for c in delivery.columns])
+            count = rows.count()
+            if count and (newest is None or newest.batch < delivery.batch):
+                staged = publisher.stage()
+                _write(rows, self.sink, count, staged)
+                publisher.publish(delivery.batch, count, staged)
+            return count
+        except SPARK_FAILED as error:
+            raise explain_delivery(error, folder) from error
+
+
+def check_sink(sink: FilesSink, columns: StructType, where: str) -> None:
+    """Raise SpecError for a sink that cannot take these columns. `where`: the sink's place in the
+    pipeline."""
     if is_remote(sink.path):
         ledger_folder(resolve_path(sink.path, ""), "")
     for name in sink.partition_by:
@@ -41,9 +79,8 @@ def prepare(columns: StructType, sink: FilesSink, where: str) -> None:
             do="Leave at least one out",
         )
     for field in columns.fields:
-        if isinstance(field.dataType, ArrayType | MapType | StructType) and (
-            sink.format == "csv" or field.name in sink.partition_by
-        ):
+        nested = isinstance(field.dataType, ArrayType | MapType | StructType)
+        if nested and (sink.format == "csv" or field.name in sink.partition_by):
             place = "a CSV file" if sink.format == "csv" else "a folder's name"
             raise SpecError(
                 f"{place} cannot hold the nested column {field.name!r}",
@@ -53,32 +90,9 @@ def prepare(columns: StructType, sink: FilesSink, where: str) -> None:
             )
 
 
-def deliver(rows: DataFrame, sink: FilesSink, delivery: Delivery) -> int:
-    """Write the user's columns of a batch as files, once; returns how many rows the batch has.
-
-    Raises SpecError when Spark cannot write such columns or options, TransientError when the store fails.
-    """
-    folder = resolve_path(sink.path, delivery.root)
-    try:
-        publisher = Publisher(
-            FileStore(rows.sparkSession, folder), folder, f"{delivery.key} {sink.format}"
-        )
-        newest = publisher.recover()
-        if newest is not None and newest.batch == delivery.batch:
-            return newest.rows
-        rows = rows.select(*[col(c) for c in delivery.columns])
-        count = rows.count()
-        if count and (newest is None or newest.batch < delivery.batch):
-            staged = publisher.stage()
-            _write(rows, sink, count, staged)
-            publisher.publish(delivery.batch, count, staged)
-        return count
-    except SPARK_FAILED as error:
-        raise explain_delivery(error, folder) from error
-
-
 def _write(rows: DataFrame, sink: FilesSink, count: int, staged: str) -> None:
-    """Let Spark write one file, or for a large batch some of good size, each with the rows of few partitions."""
+    """Let Spark write one file, or for a large batch some of good size, each with the rows of few
+    partitions."""
     spread = (
         rows.coalesce(1)
         if count <= ROWS_OF_ONE_FILE

@@ -1,24 +1,31 @@
-"""The few operations that publishing files takes, on any store Spark writes to: through Hadoop's file systems, with Spark's own credentials."""
+"""The few operations that publishing files takes, on any store Spark writes to: through Hadoop's
+file systems, with Spark's own credentials."""
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from ...errors import TransientError
+from ...spark.jvm import jvm_of
 
 
 def connect(session: SparkSession, path: str) -> JavaObject:
-    """Hadoop's file system of a path; of a local disk the one without checksum files, whose rename is a single one."""
-    system = session._jvm.org.apache.hadoop.fs.Path(path).getFileSystem(
-        session._jsparkSession.sessionState().newHadoopConf()
+    """Hadoop's file system of a path; of a local disk the one without checksum files, whose rename
+    is a single one."""
+    system = (
+        jvm_of(session)
+        .org.apache.hadoop.fs.Path(path)
+        .getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
     )
     return system.getRaw() if system.getScheme() == "file" else system
 
 
 class FileStore:
-    """Files by their paths. What a kill cuts off can be done again: each operation then ends as if it had not been cut."""
+    """Files by their paths. What a kill cuts off can be done again: each operation then ends as if
+    it had not been cut."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
-        self._system, self._path = connect(session, path), session._jvm.org.apache.hadoop.fs.Path
+        self._system = connect(session, path)
+        self._path = jvm_of(session).org.apache.hadoop.fs.Path
 
     def list_names(self, folder: str) -> list[str]:
         """Names in a folder, none when there is no such folder."""
@@ -56,8 +63,11 @@ class FileStore:
         self.move(unfinished, path)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file. A source that is gone was moved before. A target of the same size beside its source is whole: a store that copies was cut off
-        before it removed the source; one of another size is a copy that was cut off itself. Raises TransientError when the store refuses.
+        """Rename a file.
+
+        A source that is gone was moved before. A target of the same size beside its source is
+        whole: a store that copies was cut off before it removed the source; one of another size is
+        a copy that was cut off itself. Raises TransientError when the store refuses.
         """
         old, new = self._path(source), self._path(target)
         if not self._system.exists(old):

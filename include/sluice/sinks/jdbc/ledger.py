@@ -1,4 +1,5 @@
-"""The ledger of written batches, the lock that lets one delivery of a batch go on at a time, and the staging tables that belong to it."""
+"""The ledger of written batches, the lock that lets one delivery of a batch go on at a time, and
+the staging tables that belong to it."""
 
 import hashlib
 import re
@@ -9,18 +10,21 @@ from .staging import Staged
 from .table import quote_name, split_name
 
 _CREATE = """
-CREATE TABLE IF NOT EXISTS {ledger} (key text, target text, batch bigint, rows bigint NOT NULL, written_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (key, target, batch))"""
+CREATE TABLE IF NOT EXISTS {ledger} (key text, target text, batch bigint, rows bigint NOT NULL,
+  written_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (key, target, batch))"""
 _NOTE = """
-INSERT INTO {ledger} (key, target, batch, rows) SELECT ?, ?, ?::bigint, count(*) FROM {source} ON CONFLICT (key, target, batch) DO NOTHING"""
+INSERT INTO {ledger} (key, target, batch, rows) SELECT ?, ?, ?::bigint, count(*) FROM {source}
+ON CONFLICT (key, target, batch) DO NOTHING"""
 _STAGING = r"sluice_stage_([0-9a-f]{16})_[0-9a-f]{8}"
 _LEFT = """
 SELECT json_agg(tablename) FROM pg_tables
-WHERE schemaname = coalesce(nullif(?, ''), current_schema()) AND tableowner = current_user AND tablename ~ '^sluice_stage_'"""
+WHERE schemaname = coalesce(nullif(?, ''), current_schema())
+  AND tableowner = current_user AND tablename ~ '^sluice_stage_'"""
 
 
 class Ledger:
-    """The ledger of one sink's table. A step may have two JDBC sinks, so the table is part of a batch's key. Methods raise SqlError."""
+    """The ledger of one sink's table. A step may have two JDBC sinks, so the table is part of a
+    batch's key. Methods raise SqlError."""
 
     def __init__(self, database: Database, name: str) -> None:
         self._database = database
@@ -44,7 +48,10 @@ class Ledger:
     def note(
         self, key: str, target: str, batch: int, staged: Staged, *, only_explain: bool = False
     ) -> bool:
-        """Note a batch with as many rows as are staged; False when it stands there already. Waits for a transaction that is about to note the same."""
+        """Note a batch with as many rows as are staged; False when it stands there already.
+
+        Waits for a transaction that is about to note the same.
+        """
         statement = ("EXPLAIN " if only_explain else "") + _NOTE
         return (
             self._database.run(
@@ -60,7 +67,10 @@ class Ledger:
         )
 
     def lock(self, token: str) -> str:
-        """Wait until no other connection delivers a batch; the lock ends with this one. Returns a name for its staging table."""
+        """Wait until no other connection delivers a batch; the lock ends with this one.
+
+        Returns a name for its staging table.
+        """
         number = hashlib.sha256(token.encode()).digest()[:8]
         self._database.run(
             "SELECT pg_advisory_lock(?::bigint)", int.from_bytes(number, signed=True)

@@ -1,28 +1,34 @@
-"""One connection to PostgreSQL in the driver's JVM, and what its failures mean. Nothing here shows a password, or a value of a row."""
+"""One connection to PostgreSQL in the driver's JVM, and what its failures mean.
+
+Nothing here shows a password, or a value of a row.
+"""
 
 import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, quote
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ...errors import PreflightError, SinkError, SluiceError, SpecError, TransientError
-from ...spec import JdbcSink, read_connection
+from ...spark.jvm import jvm_of
+from ...spec import JdbcSink
+from .address import PREFIX, Address, read_address
 
 DRIVER = "org.postgresql.Driver"
-_PREFIX = "jdbc:postgresql:"
-_OURS = {"ApplicationName": "sluice", "reWriteBatchedInserts": "true", "tcpKeepAlive": "true"}
 _SETTINGS = """
-SELECT set_config(name, wanted, false) FROM pg_settings JOIN (VALUES ('TimeZone', 'UTC'), ('lock_timeout', '5min'), ('idle_session_timeout', '0'),
-  ('tcp_keepalives_idle', '60'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '6')) AS ours (name, wanted) USING (name)"""
-"""While Spark fills a staging table the connection is idle, and holds the batch's lock: it must last, and end soon after its machine did."""
+SELECT set_config(name, wanted, false) FROM pg_settings JOIN (VALUES ('TimeZone', 'UTC'),
+  ('lock_timeout', '5min'), ('idle_session_timeout', '0'), ('tcp_keepalives_idle', '60'),
+  ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '6')) AS ours (name, wanted)
+  USING (name)"""
+"""While Spark fills a staging table the connection is idle, and holds the batch's lock: it must
+last, and end soon after its machine did."""
 _MAY_PASS = ("08", "40", "53", "57", "58", "55P03")
-"""SQLStates, or their classes: the connection, a conflict of transactions, resources, an operator's doing, the system below, a lock not had in time."""
+"""SQLStates, or their classes: the connection, a conflict of transactions, resources, an operator's
+doing, the system below, a lock not had in time."""
 _DO = {
     "08004": "Write `user` and `password`, or a `connection` that has them",
     "22": "Give the column a type that fits under `types`, or refuse such rows with a rule",
@@ -30,7 +36,8 @@ _DO = {
     "28": "Check `user` and `password`, or the connection that has them",
     "3D": "Create the database, or mend the end of the URL",
     "3F": "Create the schema, or mend the name of the table",
-    "42501": "Grant it: the user creates tables in the ledger's schema, selects from and inserts into ledger and table, and updates the table under `upsert`",
+    "42501": "Grant it: the user creates tables in the ledger's schema, selects from and inserts "
+    "into ledger and table, and updates the table under `upsert`",
 }
 _CAUSES = ("org.postgresql.util.PSQLException", "java.sql.BatchUpdateException")
 
@@ -48,7 +55,8 @@ class SqlError(Exception):
             return TransientError(
                 f"PostgreSQL failed: {self}",
                 where=place,
-                do="Run again: nothing of the batch is visible unless all of it is, and what is there is not written again",
+                do="Run again: nothing of the batch is visible unless all of it is, and what is "
+                "there is not written again",
             )
         found = next(
             (do for state, do in _DO.items() if self.state.startswith(state)),
@@ -57,60 +65,22 @@ class SqlError(Exception):
         return SinkError(f"PostgreSQL refuses: {self}", where=place, do=found)
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where a database is and how to get in. `url`: without anything that may be secret."""
-
-    url: str
-    properties: dict[str, str] = field(repr=False)
-
-
-def read_address(sink: JdbcSink) -> Address:
-    """The database of a sink. Raises SpecError for one that is not PostgreSQL, and for an Airflow connection that cannot be read."""
-    if sink.connection is not None:
-        known = read_connection(sink.connection)
-        host = f"[{known.host}]" if ":" in known.host else known.host
-        url = (
-            f"{_PREFIX}//{host or 'localhost'}:{known.port or 5432}/{quote(known.schema, safe='')}"
-        )
-        options = {
-            name: str(value) for name, value in known.extra.items() if name.startswith("ssl")
-        }
-        user, password = known.login, known.password
-    else:
-        url, _, query = sink.url.partition("?")
-        options, user, password = dict(parse_qsl(query)), sink.user, sink.password
-    if not url.startswith(_PREFIX):
-        raise SpecError(
-            "only PostgreSQL is supported",
-            where="sink.url",
-            value=":".join(url.split(":")[:2])[:20] + ":…",
-            do=f"Write {_PREFIX}//host:port/database",
-        )
-    if "@" in url:
-        raise SpecError(
-            "user and password do not go into the URL",
-            where="sink.url",
-            do=f"Write {_PREFIX}//host:port/database, and `user` and `password` beside it",
-        )
-    secrets = {name: value for name, value in (("user", user), ("password", password)) if value}
-    # The server's details, and statements that failed, hold values of rows: they must not come into a log.
-    return Address(url, {**_OURS, **options, **secrets, "logServerErrorDetail": "false"})
-
-
 class Database:
     """An open connection: each statement is a transaction of its own outside `transaction()`."""
 
-    def __init__(self, connection: object) -> None:
+    def __init__(self, connection: Any) -> None:
         self._connection = connection
 
     def run(self, sql: str, *values: object, **names: str) -> int:
-        """Run a statement; returns how many rows it changed. Args: values: for its `?`. names: SQL text for its `{name}`. Raises SqlError."""
+        """Run a statement; returns how many rows it changed.
+
+        Args: values: for its `?`. names: SQL text for its `{name}`. Raises SqlError.
+        """
         with sql_errors(), self._prepared(sql.format(**names), values) as statement:
             statement.execute()
             return statement.getUpdateCount()
 
-    def ask(self, sql: str, *values: object, **names: str) -> object:
+    def ask(self, sql: str, *values: object, **names: str) -> Any:
         """The one JSON value a query finds; None when it finds no row. Raises SqlError."""
         with sql_errors(), self._prepared(sql.format(**names), values) as statement:
             found = statement.executeQuery()
@@ -118,7 +88,7 @@ class Database:
             return None if text is None else json.loads(text)
 
     @contextmanager
-    def _prepared(self, sql: str, values: tuple) -> Iterator[object]:
+    def _prepared(self, sql: str, values: tuple) -> Iterator[Any]:
         statement = self._connection.prepareStatement(sql)
         try:
             for place, value in enumerate(values, 1):
@@ -138,9 +108,9 @@ class Database:
             with sql_errors():
                 self._connection.commit()
         finally:
-            with suppress(
-                Py4JError, ConnectionError
-            ):  # after a commit there is nothing to roll back; on a broken connection the server does it
+            # After a commit there is nothing to roll back; where the connection is broken, the
+            # server does it.
+            with suppress(Py4JError, ConnectionError):
                 self._connection.rollback()
                 self._connection.setAutoCommit(True)
 
@@ -152,9 +122,11 @@ class Database:
 
 @contextmanager
 def open_database(spark: SparkSession, sink: JdbcSink) -> Iterator[Database]:
-    """A connection to the sink's database, closed at the end; failures of the block come out as TransientError or SinkError.
+    """A connection to the sink's database, closed at the end; failures of the block come out as
+    TransientError or SinkError.
 
-    Raises SpecError for a database that is not supported, PreflightError when its driver is not on the class path.
+    Raises SpecError for a database that is not supported, PreflightError when its driver is not on
+    the class path.
     """
     address = read_address(sink)
     database = None
@@ -164,19 +136,19 @@ def open_database(spark: SparkSession, sink: JdbcSink) -> Iterator[Database]:
         yield database
     except SqlError as error:
         raise error.explain(
-            f"table {sink.table} at {address.url.removeprefix(_PREFIX).lstrip('/')}"
+            f"table {sink.table} at {address.url.removeprefix(PREFIX).lstrip('/')}"
         ) from None
     finally:
         if database is not None:
             database.close()
 
 
-def _connect(spark: SparkSession, address: Address) -> object:
-    properties = spark._jvm.java.util.Properties()
+def _connect(spark: SparkSession, address: Address) -> Any:
+    properties = jvm_of(spark).java.util.Properties()
     for name, value in address.properties.items():
         properties.setProperty(name, value)
     try:
-        driver = spark._jvm.org.postgresql.Driver()
+        driver = jvm_of(spark).org.postgresql.Driver()
     except TypeError:  # py4j takes a class that is not there for a package
         raise PreflightError(
             "the JDBC driver is not on Spark's class path",
@@ -188,7 +160,7 @@ def _connect(spark: SparkSession, address: Address) -> object:
             "the URL cannot be read",
             where="sink.url",
             value=address.url,
-            do=f"Write {_PREFIX}//host:port/database",
+            do=f"Write {PREFIX}//host:port/database",
         )
     with sql_errors():
         return driver.connect(address.url, properties)
@@ -196,7 +168,8 @@ def _connect(spark: SparkSession, address: Address) -> object:
 
 @contextmanager
 def sql_errors() -> Iterator[None]:
-    """Raise SqlError for what comes from PostgreSQL or its driver, in this JVM or in a task of Spark; other errors pass."""
+    """Raise SqlError for what comes from PostgreSQL or its driver, in this JVM or in a task of
+    Spark; other errors pass."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
@@ -211,8 +184,9 @@ def sql_errors() -> Iterator[None]:
         raise _read_failure(found) from None
 
 
-def _read_failure(exception: object) -> SqlError:
-    """State and message; for data exceptions without the value, which the server's message quotes."""
+def _read_failure(exception: Any) -> SqlError:
+    """State and message; for data exceptions without the value, which the server's message
+    quotes."""
     state = exception.getSQLState() or "?????"
     server = getattr(exception, "getServerErrorMessage", lambda: None)()
     message = (server and server.getMessage()) or str(exception.getMessage())

@@ -1,21 +1,24 @@
 """Writes batches into a table of PostgreSQL, each once.
 
-Spark writes a batch over several connections into a staging table that nobody reads; then one transaction notes the batch in the ledger, takes its rows into
-the table and drops the staging table. A batch that stands in the ledger is not written again. A small batch needs no staging table: it goes with the statement.
+Spark writes a batch over several connections into a staging table that nobody reads; then one
+transaction notes the batch in the ledger, takes its rows into the table and drops the staging
+table. A batch that stands in the ledger is not written again. A small batch needs no staging table:
+it goes with the statement.
 """
 
 from contextlib import suppress
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame
 
 from ...errors import SinkError
 from ...spec import JdbcSink
 from ..delivery import Delivery
+from ..writer import Preparation, Writer
 from .ledger import Ledger
 from .postgres import Database, SqlError, open_database
 from .staging import Staged, create_staging, refuse_characters, refuse_misfits, stage
 from .table import (
+    Table,
     Written,
     choose_fields,
     create_table,
@@ -28,32 +31,81 @@ _PREPARING = "sluice: prepare"
 """Lock of whoever creates tables, so that two steps that begin together do not both create one."""
 
 
-def prepare(spark: SparkSession, sink: JdbcSink, schema: StructType, columns: list[str]) -> None:
-    """Create table and ledger where they are absent, and have the database plan the very statements that a batch will need.
+class JdbcWriter(Writer[JdbcSink]):
+    """Writes batches into a table, each once."""
 
-    Args: schema: of the rows, system columns among them. columns: the user's own, which are written unless `sink.columns` says others.
-    Raises SpecError, SinkError, and TransientError where the database cannot be reached, before anything is read.
-    """
-    fields = choose_fields(sink, schema, columns)
-    with open_database(spark, sink) as database:
-        ledger = Ledger(database, sink.ledger)
-        staging = ledger.lock(_PREPARING)
-        with database.transaction():
-            if describe_table(database, sink) is None:
-                create_table(database, sink, fields)
-            ledger.create()
-            table = describe_table(database, sink)
-            written = match_columns(sink, fields, table)
-            create_staging(database, staging, written)
-            ledger.note("", table.name, 0, Staged(staging), only_explain=True)
+    def prepare(self, coming: Preparation) -> None:
+        """Create table and ledger where they are absent, and have the database plan the very
+        statements that a batch will need.
+
+        Raises SpecError, SinkError, and TransientError where the database cannot be reached.
+        """
+        sink, fields = self.sink, choose_fields(self.sink, coming.schema, coming.columns)
+        with open_database(coming.spark, sink) as database:
+            ledger = Ledger(database, sink.ledger)
+            staging = ledger.lock(_PREPARING)
+            with database.transaction():
+                if describe_table(database, sink) is None:
+                    create_table(database, sink, fields)
+                ledger.create()
+                table = _require_table(database, sink)
+                written = match_columns(sink, fields, table)
+                create_staging(database, staging, written)
+                ledger.note("", table.name, 0, Staged(staging), only_explain=True)
+                try:
+                    database.run(
+                        "EXPLAIN {insert}", insert=insert_statement(sink, table, written, staging)
+                    )
+                except SqlError as error:
+                    raise _explain_plan(error, sink, table.name) from None
+                database.run("DROP TABLE {staging}", staging=staging)
+            ledger.drop_leftovers()
+
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Write a batch's rows into the table once; returns how many the batch has, from the ledger
+        when it was written before.
+
+        Raises TransientError when trying again may help, SinkError when the database refuses a
+        value, a row or the user. In both cases nothing of the batch is there.
+        """
+        sink, fields = self.sink, choose_fields(self.sink, rows.schema, delivery.columns)
+        with open_database(rows.sparkSession, sink) as database:
+            table = _require_table(database, sink)
+            ledger = Ledger(database, sink.ledger)
+            staging = ledger.lock(f"{table.name}/{delivery.token}")
+            known = ledger.read(delivery.key, table.name, delivery.batch)
+            if known is not None:
+                return known
+            written, staged = match_columns(sink, fields, table), None
             try:
-                database.run(
-                    "EXPLAIN {insert}", insert=insert_statement(sink, table, written, staging)
-                )
+                staged = stage(database, rows, sink, written, staging)
+                with database.transaction():
+                    if ledger.note(delivery.key, table.name, delivery.batch, staged):
+                        _check_keys(database, sink, written, staged)
+                        database.run(
+                            "{insert}",
+                            *staged.values,
+                            insert=insert_statement(sink, table, written, staged.source),
+                        )
+                    database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
+                return ledger.read(delivery.key, table.name, delivery.batch) or 0
             except SqlError as error:
-                raise _explain_plan(error, sink, table.name) from None
-            database.run("DROP TABLE {staging}", staging=staging)
-        ledger.drop_leftovers()
+                _refuse(error, database, sink, rows, written, staged)
+                raise
+            finally:
+                with suppress(SqlError):  # a server that is away keeps it; the next run drops it
+                    database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
+
+
+def _require_table(database: Database, sink: JdbcSink) -> Table:
+    table = describe_table(database, sink)
+    if table is None:
+        raise SinkError(
+            "the table is gone",
+            where=f"table {sink.table}",
+            do="Run again: it is created at the start of a run",
+        )
+    return table
 
 
 def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
@@ -63,53 +115,14 @@ def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
         "the table has no unique index on the keys of the upsert",
         where=f"table {sink.table}",
         value=sink.keys,
-        do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of an index it has",
+        do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of "
+        "an index it has",
     )
 
 
-def deliver(rows: DataFrame, sink: JdbcSink, delivery: Delivery) -> int:
-    """Write a batch's rows into the table once; returns how many the batch has, from the ledger when it was written before.
-
-    Raises TransientError when trying again may help, SinkError when the database refuses a value, a row or the user. In both cases nothing of the batch is there.
-    """
-    fields = choose_fields(sink, rows.schema, delivery.columns)
-    with open_database(rows.sparkSession, sink) as database:
-        table = describe_table(database, sink)
-        if table is None:
-            raise SinkError(
-                "the table is gone",
-                where=f"table {sink.table}",
-                do="Run again: it is created at the start of a run",
-            )
-        ledger = Ledger(database, sink.ledger)
-        staging = ledger.lock(f"{table.name}/{delivery.token}")
-        known = ledger.read(delivery.key, table.name, delivery.batch)
-        if known is not None:
-            return known
-        written = match_columns(sink, fields, table)
-        staged = None
-        try:
-            staged = stage(database, rows, sink, written, staging)
-            with database.transaction():
-                if ledger.note(delivery.key, table.name, delivery.batch, staged):
-                    _check_keys(database, sink, written, staged)
-                    database.run(
-                        "{insert}",
-                        *staged.values,
-                        insert=insert_statement(sink, table, written, staged.source),
-                    )
-                database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
-            return ledger.read(delivery.key, table.name, delivery.batch)
-        except SqlError as error:
-            _refuse(error, database, sink, rows, written, staged)
-            raise
-        finally:
-            with suppress(SqlError):  # a server that is away keeps it; the next run drops it
-                database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
-
-
 def _check_keys(database: Database, sink: JdbcSink, written: list[Written], staged: Staged) -> None:
-    """Raise SinkError for a NULL among the keys of an upsert: it equals nothing, so such a row would come in anew each time."""
+    """Raise SinkError for a NULL among the keys of an upsert: it equals nothing, so such a row
+    would come in anew each time."""
     nulls = " OR ".join(
         f"c{number} IS NULL" for number, column in enumerate(written) if column.name in sink.keys
     )
@@ -142,7 +155,8 @@ def _refuse(
             "two rows of one batch have the same keys, and nothing says which of them is to stay",
             where=f"table {sink.table}",
             value=sink.keys,
-            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce to one row a key in the transform",
+            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce "
+            "to one row a key in the transform",
         ) from None
     if error.state in ("22021", "22P05"):
         refuse_characters(rows, sink, written)

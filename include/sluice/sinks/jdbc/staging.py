@@ -1,5 +1,7 @@
-"""How a batch's rows come to the database before the one transaction that takes them into the table."""
+"""How a batch's rows come to the database before the one transaction that takes them into the
+table."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -9,26 +11,34 @@ from pyspark.sql import functions as F
 from ...errors import SinkError
 from ...spark.columns import col
 from ...spec import JdbcSink
-from .postgres import DRIVER, Database, SqlError, read_address, sql_errors
+from .address import read_address
+from .postgres import DRIVER, Database, SqlError, sql_errors
 from .table import Written
 from .types import encode, is_unstorable
 
 SMALL = 1000
-"""Rows up to which a batch goes as one value of the statement: a staging table, and connections to fill it, would cost more than the rows."""
+"""Rows up to which a batch goes as one value of the statement: a staging table, and connections to
+fill it, would cost more than the rows."""
 SMALL_ROW = 4096
-"""Characters of a row that is small as well; one that is not sends the batch through a staging table."""
+"""Characters of a row that is small as well; one that is not sends the batch through a staging
+table."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """Rows that a statement can read, as columns c0, c1, ... of text. `source`: what stands after FROM; `values`: for its `?`."""
+    """Rows that a statement can read, as columns c0, c1, ... of text. `source`: what stands after
+    FROM; `values`: for its `?`."""
 
     source: str
     values: tuple[str, ...] = ()
 
 
 def create_staging(database: Database, staging: str, written: list[Written]) -> None:
-    """Create a staging table. It has the row's number as well, so that a task that Spark runs twice fails rather than doubles its rows."""
+    """Create a staging table.
+
+    It has the row's number as well, so that a task that Spark runs twice fails rather than doubles
+    its rows.
+    """
     columns = ", ".join(f"c{number} text" for number, _ in enumerate(written))
     database.run(
         "CREATE UNLOGGED TABLE {staging} ({columns}, row_number bigint PRIMARY KEY)",
@@ -40,7 +50,8 @@ def create_staging(database: Database, staging: str, written: list[Written]) -> 
 def stage(
     database: Database, rows: DataFrame, sink: JdbcSink, written: list[Written], staging: str
 ) -> Staged:
-    """Bring the rows to the database, over `sink.partitions` connections into a staging table unless they are few. Raises SinkError and SqlError."""
+    """Bring the rows to the database, over `sink.partitions` connections into a staging table
+    unless they are few. Raises SinkError and SqlError."""
     values = [
         encode(col(column.name), column.kind, column.base).alias(f"c{number}")
         for number, column in enumerate(written)
@@ -94,7 +105,7 @@ def refuse_characters(rows: DataFrame, sink: JdbcSink, written: list[Written]) -
     _refuse(
         sink,
         written,
-        counts,
+        counts or (),
         "characters that PostgreSQL cannot store: U+0000, or bytes that are no UTF-8",
     )
 
@@ -102,7 +113,8 @@ def refuse_characters(rows: DataFrame, sink: JdbcSink, written: list[Written]) -
 def refuse_misfits(
     database: Database, staged: Staged, sink: JdbcSink, written: list[Written], why: SqlError
 ) -> None:
-    """Raise SinkError naming the columns whose values their type does not take, as far as PostgreSQL (16 or newer) can tell."""
+    """Raise SinkError naming the columns whose values their type does not take, as far as
+    PostgreSQL (16 or newer) can tell."""
     counts = ", ".join(
         f"count(*) FILTER (WHERE NOT pg_input_is_valid(c{number}, '{column.quoted_type}'))"
         for number, column in enumerate(written)
@@ -119,7 +131,7 @@ def refuse_misfits(
     _refuse(sink, written, found, f"values that do not fit: {why}")
 
 
-def _refuse(sink: JdbcSink, written: list[Written], counts: list[int], what: str) -> None:
+def _refuse(sink: JdbcSink, written: list[Written], counts: Iterable[int], what: str) -> None:
     found = [
         f"{column.name!r} ({column.type}, {count} row(s))"
         for column, count in zip(written, counts, strict=True)
@@ -129,5 +141,6 @@ def _refuse(sink: JdbcSink, written: list[Written], counts: list[int], what: str
         raise SinkError(
             f"column {', '.join(found)} has {what}",
             where=f"table {sink.table}",
-            do="Mend them in the transform, or refuse such rows with a rule; or give the column another type under `types`",
+            do="Mend them in the transform, or refuse such rows with a rule; or give the column "
+            "another type under `types`",
         )

@@ -1,4 +1,5 @@
-"""The table of a JDBC sink: its name, its columns against those of the rows, and the statements that fill it."""
+"""The table of a JDBC sink: its name, its columns against those of the rows, and the statements
+that fill it."""
 
 import json
 import re
@@ -15,17 +16,21 @@ _LONGEST = 63
 """Bytes of a name; PostgreSQL cuts longer ones, and two could become one."""
 _DESCRIBE = """
 SELECT json_build_object('name', format('%I.%I', n.nspname, c.relname), 'kind', c.relkind,
-  'declared', (SELECT json_object_agg(key, format_type(to_regtype(value), -1)) FROM json_each_text(?::json)),
+  'declared', (SELECT json_object_agg(key, format_type(to_regtype(value), -1))
+    FROM json_each_text(?::json)),
   'columns', (SELECT json_object_agg(a.attname, json_build_object(
-      'type', format_type(a.atttypid, a.atttypmod), 'base', format_type(a.atttypid, -1), 'text', t.typcategory = 'S',
+      'type', format_type(a.atttypid, a.atttypmod), 'base', format_type(a.atttypid, -1),
+      'text', t.typcategory = 'S',
       'required', a.attnotnull AND NOT a.atthasdef AND a.attidentity = '') ORDER BY a.attnum)
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?)"""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A column on its way into the table. `type`: as the table has it; `base`: without length or precision; `is_text`: read without a cast."""
+    """A column on its way into the table. `type`: as the table has it; `base`: without length or
+    precision; `is_text`: read without a cast."""
 
     name: str
     kind: DataType
@@ -47,7 +52,8 @@ class Table:
     kind: str
     columns: dict[str, dict]
     declared: dict[str, str | None]
-    """Column -> the type that `types` names, as PostgreSQL spells it; None for one it does not know."""
+    """Column -> the type that `types` names, as PostgreSQL spells it; None for one it does not
+    know."""
 
 
 def quote_name(*parts: str) -> str:
@@ -64,7 +70,10 @@ def quote_name(*parts: str) -> str:
 
 
 def split_name(table: str, field: str) -> list[str]:
-    """`sales.orders` -> its parts; a part in double quotes may hold dots. Raises SpecError for a name that has other than one or two."""
+    """`sales.orders` -> its parts; a part in double quotes may hold dots.
+
+    Raises SpecError for a name that has other than one or two.
+    """
     parts = re.findall(r'"(?:[^"]|"")+"|[^".]+', table)
     if len(parts) not in (1, 2) or ".".join(parts) != table:
         raise SpecError(
@@ -77,7 +86,11 @@ def split_name(table: str, field: str) -> list[str]:
 
 
 def choose_fields(sink: JdbcSink, schema: StructType, columns: list[str]) -> list[StructField]:
-    """The fields of the rows that are written. Args: columns: the user's own. Raises SpecError for a name that is not there, or a type that has no place."""
+    """The fields of the rows that are written.
+
+    Args: columns: the user's own. Raises SpecError for a name that is not there, or a type that has
+    no place.
+    """
     chosen = sink.columns or columns
     for field, names, there in (
         ("columns", chosen, schema.names),
@@ -129,7 +142,11 @@ def create_table(database: Database, sink: JdbcSink, fields: list[StructField]) 
 
 
 def match_columns(sink: JdbcSink, fields: list[StructField], table: Table) -> list[Written]:
-    """The columns as the table takes them. Raises SinkError for a column the table lacks, has in a type that would change values, or cannot do without."""
+    """The columns as the table takes them.
+
+    Raises SinkError for a column the table lacks, has in a type that would change values, or cannot
+    do without.
+    """
     where = f"table {sink.table}"
     if table.kind not in ("r", "p"):
         raise SinkError(
@@ -144,7 +161,8 @@ def match_columns(sink: JdbcSink, fields: list[StructField], table: Table) -> li
             for f in missing
         )
         raise SinkError(
-            f"the table has no column {', '.join(repr(f.name) for f in missing)} (names are compared exactly)",
+            f"the table has no column {', '.join(repr(f.name) for f in missing)} (names are "
+            "compared exactly)",
             where=where,
             do=f"Run ALTER TABLE {table.name} {new}; or list under `columns` what the table has",
         )
@@ -165,9 +183,11 @@ def _match(sink: JdbcSink, field: StructField, table: Table, where: str) -> Writ
     held, declared = table.columns[field.name], sink.types.get(field.name)
     if declared is None and not holds(held["type"], field.dataType):
         raise SinkError(
-            f"column {field.name!r} is {held['type']} in the table, which cannot hold every value of {field.dataType.simpleString()}",
+            f"column {field.name!r} is {held['type']} in the table, which cannot hold every value "
+            f"of {field.dataType.simpleString()}",
             where=where,
-            do=f"If it shall be so, write `types: {{{field.name}: {held['type']}}}`: PostgreSQL then converts, and refuses what does not fit; or cast it in the transform",
+            do=f"If it shall be so, write `types: {{{field.name}: {held['type']}}}`: PostgreSQL "
+            "then converts, and refuses what does not fit; or cast it in the transform",
         )
     if declared is not None and (
         table.declared[field.name] != held["base"]
@@ -189,7 +209,8 @@ def _modifiers(type_: str) -> str:
 
 def insert_statement(sink: JdbcSink, table: Table, columns: list[Written], source: str) -> str:
     """The statement that takes staged rows into the table. Args: source: what stands after FROM."""
-    # Text is assigned, not cast: a cast to varchar(n) would cut what is too long, an assignment refuses it.
+    # Text is assigned, not cast: a cast to varchar(n) would cut what is too long, an assignment
+    # refuses it.
     values = ", ".join(
         f"c{number}" if column.is_text else f"c{number}::{column.base}"
         for number, column in enumerate(columns)
@@ -203,4 +224,5 @@ def insert_statement(sink: JdbcSink, table: Table, columns: list[Written], sourc
         for c in columns
         if c.name not in sink.keys
     )
-    return f"{statement} ON CONFLICT ({', '.join(map(quote_name, sink.keys))}) DO {f'UPDATE SET {updates}' if updates else 'NOTHING'}"
+    keys, act = ", ".join(map(quote_name, sink.keys)), f"UPDATE SET {updates}"
+    return f"{statement} ON CONFLICT ({keys}) DO {act if updates else 'NOTHING'}"

@@ -1,6 +1,7 @@
 """Spark's types in PostgreSQL: which column holds every value of one, and how a value travels.
 
-A value travels as text in PostgreSQL's own notation, so that the server reads it into whatever type the column has, and refuses what does not fit.
+A value travels as text in PostgreSQL's own notation, so that the server reads it into whatever type
+the column has, and refuses what does not fit.
 """
 
 import re
@@ -56,7 +57,7 @@ _WIDER = {
     "smallint": {"integer", "bigint", "numeric", "real", "double precision"},
 }
 """Type -> others whose columns hold every value of it, unchanged."""
-_DIGITS = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
+_DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
 _JSON = ("json", "jsonb")
 # Spark's own default keeps milliseconds and leaves out fields that are NULL.
 _JSON_OPTIONS = {
@@ -66,23 +67,24 @@ _JSON_OPTIONS = {
 }
 
 
-def _is_list(kind: DataType) -> bool:
-    """True for arrays that are arrays in PostgreSQL as well: those of simple types."""
-    return (
-        isinstance(kind, ArrayType)
-        and not isinstance(kind.elementType, ArrayType)
-        and usual_type(kind.elementType) not in (None, "jsonb")
-    )
+def _element(kind: DataType) -> DataType | None:
+    """The type of the elements of an array that is one in PostgreSQL as well: one of simple types;
+    None for all else."""
+    if not isinstance(kind, ArrayType) or isinstance(kind.elementType, ArrayType):
+        return None
+    return None if usual_type(kind.elementType) in (None, "jsonb") else kind.elementType
 
 
 def usual_type(kind: DataType) -> str | None:
-    """The type of a column that is made for a Spark type, as PostgreSQL spells it; None where there is none."""
+    """The type of a column that is made for a Spark type, as PostgreSQL spells it; None where there
+    is none."""
     if isinstance(kind, DecimalType):
         return f"numeric({kind.precision},{kind.scale})"
     if isinstance(kind, ArrayType):
+        simple = _element(kind)
         return (
-            f"{usual_type(kind.elementType)}[]"
-            if _is_list(kind)
+            f"{usual_type(simple)}[]"
+            if simple is not None
             else usual_type(kind.elementType) and "jsonb"
         )
     return next((type_ for class_, type_ in _TYPES.items() if isinstance(kind, class_)), None)
@@ -91,10 +93,12 @@ def usual_type(kind: DataType) -> str | None:
 def holds(type_: str, kind: DataType) -> bool:
     """True when a column of a type holds every value of a Spark type unchanged."""
     usual = usual_type(kind)
+    if usual is None:
+        return False
     if type_ == usual or type_ in _WIDER.get(usual, ()):
         return True
-    if _is_list(kind):
-        return type_.endswith("[]") and holds(type_[:-2], kind.elementType)
+    if (element := _element(kind)) is not None:
+        return type_.endswith("[]") and holds(type_[:-2], element)
     digits, scale = (
         (kind.precision, kind.scale)
         if isinstance(kind, DecimalType)
@@ -111,7 +115,7 @@ def holds(type_: str, kind: DataType) -> bool:
 def encode(value: Column, kind: DataType, type_: str) -> Column:
     """A value as text that PostgreSQL reads into a column of a type."""
     if isinstance(kind, StructType | MapType | VariantType) or (
-        isinstance(kind, ArrayType) and (type_ in _JSON or not _is_list(kind))
+        isinstance(kind, ArrayType) and (type_ in _JSON or _element(kind) is None)
     ):
         return F.to_json(value, _JSON_OPTIONS)
     if isinstance(kind, ArrayType):
@@ -135,14 +139,13 @@ def _encode_element(element: Column, kind: DataType) -> Column:
 
 
 def is_unstorable(value: Column, kind: DataType) -> Column:
-    """True for text, or text in an array, that PostgreSQL cannot store: with U+0000, or not UTF-8. (In JSON it is an escape, which the server refuses.)"""
+    """True for text, or text in an array, that PostgreSQL cannot store: with U+0000, or not UTF-8.
+    (In JSON it is an escape, which the server refuses.)"""
     if isinstance(kind, StringType):
         return value.contains("\0") | ~F.is_valid_utf8(value)
-    return (
-        F.exists(value, lambda element: is_unstorable(element, kind.elementType))
-        if _is_list(kind)
-        else F.lit(False)
-    )
+    if (of_element := _element(kind)) is None:
+        return F.lit(False)
+    return F.exists(value, lambda element: is_unstorable(element, of_element))
 
 
 def _as_text(value: Column, kind: DataType) -> Column:

@@ -1,4 +1,5 @@
-"""CSV text -> columns, each file by its own header, with a defect for every record that does not fit it."""
+"""CSV text -> columns, each file by its own header, with a defect for every record that does not
+fit it."""
 
 from collections.abc import Callable
 
@@ -37,14 +38,16 @@ def parse_csv(
     layouts: dict[Layout, list[str]],
     among: Callable[[list[str]], Column],
 ) -> DataFrame:
-    """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`; header lines are no records, wherever in the file they stand.
+    """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`; header
+    lines are no records, wherever in the file they stand.
 
-    Each parse is a column of its own: taken apart in the same projection, Spark would parse once for every field.
+    Each parse is a column of its own: taken apart in the same projection, Spark would parse once
+    for every field.
     """
     comment = csv_option(source, "comment", default="")
     lines = lines.where(~F.col("_valid") | ~F.col(RAW).startswith(comment)) if comment else lines
     plain = Layout("", tuple(source.columns), tuple(source.columns))
-    parsed, is_header = None, F.lit(False)
+    parsed, is_header = F.lit(None), F.lit(False)
     for number, layout in enumerate(list(layouts) or [plain]):
         here = among(layouts[layout]) if number else F.lit(True)
         lines = lines.withColumn(f"_row_{number}", F.when(here, _parse_row(source, layout)))
@@ -55,7 +58,8 @@ def parse_csv(
 
 
 def _is_header(layout: Layout) -> Column:
-    """A first line that names no column of the schema is a record like all others: the file has no header."""
+    """A first line that names no column of the schema is a record like all others: the file has no
+    header."""
     return F.col(RAW) == layout.line if layout.line and any(layout.columns) else F.lit(False)
 
 
@@ -76,7 +80,8 @@ def _parse_row(source: Records, layout: Layout, *, as_text: bool = False) -> Col
 
 
 def _fit(source: Records, layout: Layout, row: str) -> Column:
-    """The columns by name, the rest of the record as JSON, and a defect when the record does not fit its header."""
+    """The columns by name, the rest of the record as JSON, and a defect when the record does not
+    fit its header."""
     fields = [
         (F.col(f"{row}.{quote(c)}") if c in layout.columns else F.lit(None).cast(t)).alias(c)
         for c, t in source.columns.items()
@@ -94,7 +99,8 @@ def _fit(source: Records, layout: Layout, row: str) -> Column:
 
 
 def _why_not(declared: Records, row: str, texts: Column) -> Column:
-    """What is wrong with a record Spark cannot fit into its header: the number of its fields, or the columns whose value does not fit."""
+    """What is wrong with a record Spark cannot fit into its header: the number of its fields, or
+    the columns whose value does not fit."""
     misfits = [
         F.when(
             texts.getField(c).isNotNull() & F.col(f"{row}.{quote(c)}").isNull(),

@@ -18,9 +18,11 @@ def schema_ddl(columns: dict[str, str], *, corrupt: bool = False) -> str:
 
 
 def beyond_range(source: Records, row: str, is_number: Callable[[str], Column]) -> Column:
-    """A defect where a number reads as Infinity though its text has digits (1e999 is no infinity, it does not fit), and outside the years 1 to 9999.
+    """A defect where a number reads as Infinity though its text has digits (1e999 is no infinity,
+    it does not fit), and outside the years 1 to 9999.
 
-    Spark's own range of years is 1 to 9999: beyond it, it computes, and the readers of its tables fail.
+    Spark's own range of years is 1 to 9999: beyond it, it computes, and the readers of its tables
+    fail.
     """
     infinite = F.lit(float("inf"))
     found = [

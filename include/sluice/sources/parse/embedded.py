@@ -1,5 +1,7 @@
 """Reads formats whose files carry their schema; columns nobody declared are kept in `_rescued`."""
 
+from typing import cast
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -37,7 +39,8 @@ def read_embedded(
     layouts: dict[Layout, list[str]],
     metadata: list[Column],
 ) -> DataFrame:
-    """The schema's columns, `_raw` (NULL: there is no text), `_defect`, `_rescued` and the metadata. Raises SourceError where files contradict each other."""
+    """The schema's columns, `_raw` (NULL: there is no text), `_defect`, `_rescued` and the
+    metadata. Raises SourceError where files contradict each other."""
     if source.format != "avro":
         _check_types(spark, source, layouts)
     extra = {} if source.unknown_fields == "ignore" else _unknown_columns(spark, source, layouts)
@@ -68,7 +71,8 @@ def read_embedded(
 def _unknown_columns(
     spark: SparkSession, source: FileSource, layouts: dict[Layout, list[str]]
 ) -> dict[str, str]:
-    """Name -> type of the columns that waiting files have beside the schema; Spark reads the types, from one file of each layout."""
+    """Name -> type of the columns that waiting files have beside the schema; Spark reads the types,
+    from one file of each layout."""
     found: dict[str, tuple[str, str, str]] = {}
     for layout, paths in layouts.items():
         if not layout.unknown:
@@ -85,7 +89,10 @@ def _unknown_columns(
 
 
 def _fields(spark: SparkSession, source: FileSource, path: str) -> list[StructField]:
-    """The columns of one file as Spark reads them, in the file's order. Raises SourceError for a schema Spark refuses."""
+    """The columns of one file as Spark reads them, in the file's order.
+
+    Raises SourceError for a schema Spark refuses.
+    """
     try:
         return spark.read.format(source.format).load(path).schema.fields
     except AnalysisException as error:
@@ -104,32 +111,38 @@ def _common_type(name: str, first: str, where: str, second: str, here: str) -> s
         if {first, second} <= family:
             return "bigint" if "bigint" in family else "double"
     raise SourceError(
-        f"files disagree on the type of the undeclared column {name!r}: {first} in {where}, {second} here",
+        f"files disagree on the type of the undeclared column {name!r}: {first} in {where}, "
+        f"{second} here",
         where=here,
         do="Move one of them out of the landing folder, or write `unknown_fields: ignore`",
     )
 
 
 def _check_types(spark: SparkSession, source: FileSource, layouts: dict[Layout, list[str]]) -> None:
-    """Raise SourceError for a column whose type cannot hold what the files have: Spark's ORC reader makes NULL of such values in silence.
+    """Raise SourceError for a column whose type cannot hold what the files have: Spark's ORC reader
+    makes NULL of such values in silence.
 
-    Its Parquet reader fails on them and names the file, except where a column is nested in one and not in the other, or an unsigned long.
+    Its Parquet reader fails on them and names the file, except where a column is nested in one and
+    not in the other, or an unsigned long.
     """
-    wanted = {f.name: f.dataType for f in StructType.fromDDL(schema_ddl(source.columns)).fields}
+    declared = cast(StructType, StructType.fromDDL(schema_ddl(source.columns)))
+    wanted = {f.name: f.dataType for f in declared.fields}
     for layout, paths in layouts.items():
         for field, column in zip(_fields(spark, source, paths[0]), layout.columns, strict=True):
             if column is not None and not _holds(
                 wanted[column], field.dataType, strict=source.format == "orc"
             ):
                 raise SourceError(
-                    f"column {column!r} is {field.dataType.simpleString()} in {len(paths)} file(s) and {wanted[column].simpleString()} in the schema",
+                    f"column {column!r} is {field.dataType.simpleString()} in {len(paths)} "
+                    f"file(s) and {wanted[column].simpleString()} in the schema",
                     where=paths[0],
                     do="Mend the schema, or move the files out of the landing folder",
                 )
 
 
 def _holds(wanted: DataType, held: DataType, *, strict: bool) -> bool:
-    """True when every value of one type can be read as the other; of nested types, only that both are nested alike. strict: the reader checks nothing."""
+    """True when every value of one type can be read as the other; of nested types, only that both
+    are nested alike. strict: the reader checks nothing."""
     if not isinstance(wanted, AtomicType) or not isinstance(held, AtomicType):
         return type(wanted) is type(held)
     if not strict:

@@ -1,4 +1,5 @@
-"""What a file says of its own columns: the header of a CSV file, the schema inside a Parquet, ORC or Avro file. Read without Spark."""
+"""What a file says of its own columns: the header of a CSV file, the schema inside a Parquet, ORC
+or Avro file. Read without Spark."""
 
 import bz2
 import csv
@@ -7,17 +8,23 @@ import io
 import json
 import re
 import zlib
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import zstandard
 
 from ...spec import FileSource, Records
 from ...storage import open_path
 
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".zst": zstandard.open, ".zstd": zstandard.open}
+_OPENERS: dict[str, Any] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".zst": zstandard.open,
+    ".zstd": zstandard.open,
+}
 _HEADER_LIMIT = 1 << 20
 UNREADABLE = (OSError, EOFError, ValueError, IndexError, zlib.error, zstandard.ZstdError)
-"""What the readers raise for a file that is not of their format, ends early or went away: the stream meets it again and says why."""
+"""What the readers raise for a file that is not of their format, ends early or went away: the
+stream meets it again and says why."""
 
 
 NOT_UNPACKED = (".snappy", ".lz4")
@@ -25,7 +32,8 @@ NOT_UNPACKED = (".snappy", ".lz4")
 
 
 def why_unpackable(path: str) -> str | None:
-    """Why a compressed file would read as no rows though it is none; None where that cannot happen."""
+    """Why a compressed file would read as no rows though it is none; None where that cannot
+    happen."""
     name = path.lower()
     if name.endswith(NOT_UNPACKED):
         return "compressed in a way that is not read; gz, bz2 and zst are"
@@ -49,11 +57,13 @@ def csv_option(source: Records, *names: str, default: str) -> str:
 
 
 def record_pattern(source: Records, *, closed: bool = False) -> str:
-    """A regular expression (of Python and of Java) for one CSV record: quoted values may hold separators and line breaks.
+    """A regular expression (of Python and of Java) for one CSV record: quoted values may hold
+    separators and line breaks.
 
-    closed: match only records whose quotes are closed; otherwise an open quote reaches to the end of the text.
-    A quote inside quotes is written twice (RFC 4180) unless the option `escape` says otherwise.
-    Every repetition is possessive, so that neither engine recurses or backtracks on a long value.
+    closed: match only records whose quotes are closed; otherwise an open quote reaches to the end
+    of the text. A quote inside quotes is written twice (RFC 4180) unless the option `escape` says
+    otherwise. Every repetition is possessive, so that neither engine recurses or backtracks on a
+    long value.
     """
     separator, quote, escape = (
         csv_option(source, *names, default=d)
@@ -71,7 +81,8 @@ def record_pattern(source: Records, *, closed: bool = False) -> str:
 
 
 def read_csv_header(path: str, source: FileSource) -> tuple[str, tuple[str, ...]] | None:
-    """The first record that is not blank, as it stands in the file and as names; None when there is none."""
+    """The first record that is not blank, as it stands in the file and as names; None when there is
+    none."""
     handle = open_path(path)
     opener = _OPENERS.get(handle.suffix.lower())
     with handle.open("rb") as raw:
@@ -122,7 +133,10 @@ def _first_record(text: io.TextIOWrapper, source: FileSource) -> str | None:
 
 
 def read_schema(path: str, format_: str) -> tuple[str, tuple[str, ...]]:
-    """The schema of a Parquet, ORC or Avro file as text, and its top-level columns. Raises one of UNREADABLE."""
+    """The schema of a Parquet, ORC or Avro file as text, and its top-level columns.
+
+    Raises one of UNREADABLE.
+    """
     with open_path(path).open("rb") as handle:
         if format_ == "avro":
             return _avro_schema(handle)

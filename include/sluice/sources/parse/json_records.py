@@ -11,7 +11,8 @@ from ...spec import Records
 from .ddl import YEARS, beyond_range, is_time, schema_ddl
 
 _BIG_EXPONENT = r"[:\[,]\s*-?[0-9][0-9.]*[eE]\+?[0-9]{3}"
-"""A number that may be read as Infinity, also where the schema wants text or knows no such field."""
+"""A number that may be read as Infinity, also where the schema wants text or knows no such
+field."""
 _HUGE_NUMBER = r"[:\[,]\s*-?(?:[0-9]{13}|[0-9][0-9.]*[eE]\+?[0-9]{3})"
 """The same, or one that is no time of the years 1 to 9999."""
 _OBJECTS = "array<map<string,string>>"
@@ -24,8 +25,10 @@ _LONE_SURROGATE = rf"(?<!\\)(?:\\\\)*+(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
 def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`.
 
-    The first parse passes over in silence: text after the record, a field written twice, a number that only fits as Infinity, and fields nobody declared.
-    A record that could have one of these is parsed again, as an array's element, into names and texts. Not every record is: that costs three times the first parse.
+    The first parse passes over in silence: text after the record, a field written twice, a number
+    that only fits as Infinity, and fields nobody declared. A record that could have one of these is
+    parsed again, as an array's element, into names and texts. Not every record is: that costs three
+    times the first parse.
     """
     options = {
         "maxStringLen": str(2**31 - 1),
@@ -62,15 +65,20 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
 
 
 def _followed_by(more: str) -> Column:
-    """The record as an array's first element. With another one behind it, a bracket of the record's own cannot end the array unseen."""
+    """The record as an array's first element.
+
+    With another one behind it, a bracket of the record's own cannot end the array unseen.
+    """
     return F.concat(F.lit("["), F.col(RAW), F.lit(f"\n{more}]"))
 
 
 def _is_plain(source: Records) -> Column:
-    """True for a record of which the first parse says all: one object that fits, each name declared and written once, no value in doubt."""
+    """True for a record of which the first parse says all: one object that fits, each name declared
+    and written once, no value in doubt."""
     raw, names = F.col(RAW), F.json_object_keys(RAW)
     fits = F.col("_typed").isNotNull() & F.col(f"_typed.{DEFECT}").isNull()
-    # As many names as declared fields that have a value are those fields' names, each once. A field that is written as null needs the names themselves.
+    # As many names as declared fields that have a value are those fields' names, each once. A field
+    # that is written as null needs the names themselves.
     valued = reduce(
         Column.__add__,
         [F.col(f"_typed.{quote(name)}").isNotNull().cast("int") for name in source.columns],
@@ -82,7 +90,8 @@ def _is_plain(source: Records) -> Column:
     )
     plain = alone & ~raw.rlike(_HUGE_NUMBER)
     if all(_SCALAR.fullmatch(type_.strip()) for type_ in source.columns.values()):
-        # The brace that ends the object is the first one and ends the text: nothing is nested, nothing follows, and values can be asked for one by one.
+        # The brace that ends the object is the first one and ends the text: nothing is nested,
+        # nothing follows, and values can be asked for one by one.
         plain = F.when(F.instr(raw, "}") == F.length(raw), _has_plain_values(source)).otherwise(
             plain
         )
@@ -90,7 +99,8 @@ def _is_plain(source: Records) -> Column:
 
 
 def _has_plain_values(source: Records) -> Column:
-    """False where a value of a flat record may not be what was written: text that was a number, and a time that is one, whose seconds may have wrapped around."""
+    """False where a value of a flat record may not be what was written: text that was a number, and
+    a time that is one, whose seconds may have wrapped around."""
     plain = F.lit(True)
     for name, type_ in source.columns.items():
         value = F.col(f"_typed.{quote(name)}")
@@ -137,7 +147,8 @@ def _find_defect(source: Records, options: dict[str, str]) -> Column:
 
 
 def _why_not(source: Records) -> Column:
-    """What is wrong with a record Spark cannot fit into the schema: the columns whose value is there and does not fit, else what can be said."""
+    """What is wrong with a record Spark cannot fit into the schema: the columns whose value is
+    there and does not fit, else what can be said."""
     misfits = [
         F.when(
             F.col("_fields")[name].isNotNull() & F.col(f"_typed.{quote(name)}").isNull(),
@@ -152,14 +163,16 @@ def _why_not(source: Records) -> Column:
 
 
 def _has_digits(name: str) -> Column:
-    """True where the record gives a field as a number: Spark writes it as Infinity in the map as well, so the text itself is asked."""
+    """True where the record gives a field as a number: Spark writes it as Infinity in the map as
+    well, so the text itself is asked."""
     return F.col(RAW).rlike(f'"{re.escape(name)}"\\s*:\\s*-?[0-9]')
 
 
 def split_documents(text: str, valid: str) -> Column:
     """The records of a whole file: the elements of an array, else the one document it is."""
     is_array = F.btrim(F.col(text), F.lit(" \t\r\n")).startswith("[")
-    # In brackets once more: what stands after the array makes it two values, which are refused as one record.
+    # In brackets once more: what stands after the array makes it two values, which are refused as
+    # one record.
     arrays = F.from_json(F.concat(F.lit("["), F.col(text), F.lit("\n]")), "array<array<string>>")
     elements = F.when(F.size(arrays) == 1, F.get(arrays, F.lit(0)))
     return F.when(col(valid) & is_array, F.coalesce(elements, F.array(text))).otherwise(

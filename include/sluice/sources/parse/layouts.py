@@ -1,4 +1,5 @@
-"""The columns of each waiting file: matched by name, so that a reordered, added or removed one moves no value into a neighbour's place."""
+"""The columns of each waiting file: matched by name, so that a reordered, added or removed one
+moves no value into a neighbour's place."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,8 @@ EMBEDDED = ("parquet", "orc", "avro")
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of some files. `line`: the CSV header (or the schema) as it stands in them; `names`: their own; `columns`: the schema's, None for an unknown one."""
+    """The columns of some files. `line`: the CSV header (or the schema) as it stands in them;
+    `names`: their own; `columns`: the schema's, None for an unknown one."""
 
     line: str
     names: tuple[str, ...]
@@ -32,7 +34,8 @@ class Layout:
 
 
 def match_names(line: str, names: tuple[str, ...], source: FileSource) -> Layout:
-    """Match a file's columns with the schema: by name, else by name without regard to case; a name's second use is unknown."""
+    """Match a file's columns with the schema: by name, else by name without regard to case; a
+    name's second use is unknown."""
     exact, folded = set(source.columns), {c.lower(): c for c in source.columns}
     found: list[str | None] = []
     for name in names:
@@ -53,9 +56,10 @@ def _read_names(path: str, source: FileSource) -> tuple[str, tuple[str, ...]] | 
 
 
 def reads_whole_files(source: Records) -> bool:
-    """True where a record may span lines, and where a line break is more than one byte: such a file is one value in memory before it is split."""
+    """True where a record may span lines, and where a line break is more than one byte: such a file
+    is one value in memory before it is split."""
     return source.format not in EMBEDDED and (
-        source.multi_line
+        source.spans_lines
         or source.encoding.upper().startswith(("UTF-16", "UTF-32", "UTF16", "UTF32"))
     )
 
@@ -66,7 +70,8 @@ def has_layouts(source: FileSource) -> bool:
 
 
 def find_layouts(files: list[LandedFile], source: FileSource) -> dict[Layout, list[str]]:
-    """Group files by their columns: layout -> paths, the most frequent first; files that cannot be read are left out.
+    """Group files by their columns: layout -> paths, the most frequent first; files that cannot be
+    read are left out.
 
     Raises SourceError for unknown columns under `unknown_fields: fail`, before a row is read.
     """
@@ -86,6 +91,7 @@ def find_layouts(files: list[LandedFile], source: FileSource) -> dict[Layout, li
                 f"{len(paths)} file(s) have columns the schema does not declare",
                 where=paths[0],
                 value=", ".join(layout.unknown),
-                do="Declare them in `schema`, write `unknown_fields: rescue`, or move the files out of the landing folder",
+                do="Declare them in `schema`, write `unknown_fields: rescue`, or move the files "
+                "out of the landing folder",
             )
     return layouts

@@ -1,6 +1,8 @@
-"""Text records -> columns: decoded, split where a value holds several records, parsed; what does not fit keeps its text and a defect.
+"""Text records -> columns: decoded, split where a value holds several records, parsed; what does
+not fit keeps its text and a defect.
 
-In: `_raw` (bytes as text) and `_source`. Out: the schema's columns and `_raw`, `_defect`, `_rescued`, `_source`.
+In: `_raw` (bytes as text) and `_source`. Out: the schema's columns and `_raw`, `_defect`,
+`_rescued`, `_source`.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,11 @@ def _is_utf8(source: Records) -> bool:
 
 
 def split_text(lines: DataFrame, source: Records) -> DataFrame:
-    """Lines or whole files -> records, decoded. Blank ones are no records; text that is not valid in its encoding is kept and marked. Out: also `_valid`."""
+    """Lines or whole files -> records, decoded.
+
+    Blank ones are no records; text that is not valid in its encoding is kept and marked. Out: also
+    `_valid`.
+    """
     lines = _split(decode(lines, source), source)
     return lines.where(~F.col("_valid") | (F.btrim(F.col(RAW), F.lit(_BLANK)) != ""))
 
@@ -34,7 +40,10 @@ def parse_text(
     among: Callable[[list[str]], Column],
     *kept: str,
 ) -> DataFrame:
-    """Records -> columns. Args: among: true for rows of some files. kept: further columns that stay."""
+    """Records -> columns.
+
+    Args: among: true for rows of some files. kept: further columns that stay.
+    """
     if source.format == "text":
         parsed = lines.withColumn(
             "_parsed",
@@ -69,13 +78,17 @@ def decode(lines: DataFrame, source: Records) -> DataFrame:
 
 
 def _split(lines: DataFrame, source: Records) -> DataFrame:
-    """Whole files -> records. A file that is not valid text is one record; by lines, Spark has split already (and taken the byte order mark off)."""
+    """Whole files -> records.
+
+    A file that is not valid text is one record; by lines, Spark has split already (and taken the
+    byte order mark off).
+    """
     if not reads_whole_files(source):
         return lines
     lines = lines.withColumn(
         RAW, F.when(F.col("_valid"), F.ltrim(F.col(RAW), F.lit("\ufeff"))).otherwise(F.col(RAW))
     )
-    if not source.multi_line:
+    if not source.spans_lines:
         records = F.split(RAW, "\r\n|\r|\n")
     elif source.format == "text":
         records = F.array(RAW)

@@ -1,18 +1,19 @@
-"""Builds the JVM's class archive: a run that finds it starts in about half the CPU time.
+"""Builds the JVM's class archive, which halves the CPU time in which a run starts.
 
-Runs a small pipeline of both text formats twice (a new table, then an old one), so that the classes of an ordinary run are in the archive.
+Runs a small pipeline of both text formats twice (a new table, then an old one), so that the classes
+of an ordinary run are in the archive.
 """
 
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 
 from ..errors import SluiceError
-from ..spark.settings import spark_settings
+from ..launch import spark_settings
+from ..runner import run_pipeline
+from ..setup.class_archive import class_archive_path
 from ..spec import RunRequest, load_pipeline
-from .cache import class_archive_path
 
 _DUMP_SECONDS = 180
 _PIPELINE = """
@@ -20,27 +21,50 @@ name: warm
 spark: {spark}
 steps:
   - name: lines
-    source: {{kind: files, path: {landing}, pattern: "*.jsonl", format: json, schema: {{id: string, at: timestamp, amount: double, tags: array<string>}}}}
+    source:
+      kind: files
+      path: {landing}
+      pattern: "*.jsonl"
+      format: json
+      schema: {{id: string, at: timestamp, amount: double, tags: array<string>}}
     transform: warm.sql
     event_time: {{column: at}}
     dedup: {{keys: [id], within: 2 days}}
     rules:
-      - {{type: expect_column_values_to_be_between, kwargs: {{column: amount, min_value: 0}}, on_fail: quarantine}}
-      - {{type: expect_column_values_to_match_regex, kwargs: {{column: id, regex: "^o"}}, on_fail: warn}}
-      - {{type: expect_column_values_to_not_be_null, kwargs: {{column: id}}, on_fail: stop}}
-      - {{type: expect_table_row_count_to_be_between, kwargs: {{min_value: 1}}, on_fail: warn}}
+      - type: expect_column_values_to_be_between
+        kwargs: {{column: amount, min_value: 0}}
+        on_fail: quarantine
+      - type: expect_column_values_to_match_regex
+        kwargs: {{column: id, regex: "^o"}}
+        on_fail: warn
+      - type: expect_column_values_to_not_be_null
+        kwargs: {{column: id}}
+        on_fail: stop
+      - type: expect_table_row_count_to_be_between
+        kwargs: {{min_value: 1}}
+        on_fail: warn
     sink: {{kind: delta, cluster_by: [at]}}
   - name: table
-    source: {{kind: files, path: {landing}, pattern: "*.csv", format: csv, schema: {{id: string, at: timestamp, amount: double}}}}
+    source:
+      kind: files
+      path: {landing}
+      pattern: "*.csv"
+      format: csv
+      schema: {{id: string, at: timestamp, amount: double}}
     event_time: {{column: at}}
     dedup: {{keys: "*", within: 2 days}}
     rules:
-      - {{type: expect_column_values_to_not_be_null, kwargs: {{column: id}}, on_fail: quarantine}}
+      - type: expect_column_values_to_not_be_null
+        kwargs: {{column: id}}
+        on_fail: quarantine
 """
 
 
 def build_archive() -> Path | None:
-    """Build the archive unless it is there; its path, or None when this JVM makes none (then runs only start slower)."""
+    """Build the archive unless it is there.
+
+    Returns its path, or None when this JVM makes none; then runs only start slower.
+    """
     target = class_archive_path()
     if target.exists():
         return target
@@ -59,8 +83,7 @@ def build_archive() -> Path | None:
 
 def _run_twice(folder: Path, archive: Path) -> None:
     """Run the small pipeline over two landings in one JVM, which writes the archive as it ends."""
-    from ..runner import run_pipeline
-    from ..spark.jvm import end_jvm
+    from ..spark.jvm import end_jvm  # pyspark: not where the archive is there already
 
     landing = folder / "landing"
     landing.mkdir()
@@ -107,22 +130,3 @@ def _land(landing: Path, day: int) -> None:
         + "".join(f"{row['id']},{row['at']},{row['amount']}\n" for row in rows)
         + ",x\n"
     )
-
-
-def main() -> int:
-    """Entry point of `python -m sluice.setup.warm`."""
-    try:
-        built = build_archive()
-    except SluiceError as error:
-        print(error, file=sys.stderr)
-        return int(error.exit_code)
-    print(
-        f"class archive: {built} ({built.stat().st_size / 1e6:.0f} MB)"
-        if built
-        else "class archive: this JVM made none; runs work, and start slower"
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,15 @@
+"""What Spark is started with: settings, JVM flags, jars. No Spark is imported, so that Airflow can
+hand all of it to spark-submit."""
+
+from .jvm_log import JVM_LOG, divert_jvm_output
+from .properties import write_properties
+from .settings import SMALL_BACKLOG, partitions_for, spark_settings
+
+__all__ = [
+    "JVM_LOG",
+    "SMALL_BACKLOG",
+    "divert_jvm_output",
+    "partitions_for",
+    "spark_settings",
+    "write_properties",
+]

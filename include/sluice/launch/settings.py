@@ -1,0 +1,115 @@
+"""Spark's settings for a short run and for a long one."""
+
+import os
+import re
+
+from ..setup.jars import jar_paths
+from ..spec import Pipeline
+from ..storage import Paths, in_bucket
+from .jvm_flags import java_options
+from .s3 import s3_settings
+
+SMALL_BACKLOG = 256 * 10**6
+"""Bytes below which compiling for speed costs more than it gives (C1 alone; measured, see the
+README's figures)."""
+
+_FIXED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    # Spark's own 1 GB does not hold a row of 50 MB in all its forms at once; a JVM takes what it
+    # needs, not what it may.
+    "spark.driver.memory": "3g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # Spark's own pattern, and what a login to Kafka is made of.
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore",
+    # Each batch lists its own files again, by default in up to 10 000 tasks: 20 000 files cost 18 s
+    # instead of 1 s.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
+    # Decoding a declared encoding: every charset of Java, and a replacement character (which marks
+    # the row) instead of the end of the run.
+    "spark.sql.legacy.javaCharsets": "true",
+    "spark.sql.legacy.codingErrorAction": "true",
+    # A trailing batch without rows would pay a whole batch to move the watermark; the next run with
+    # data moves it anyway.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # Runs shorter than a minute otherwise never snapshot or clean their state.
+    "spark.sql.streaming.stateStore.unloadOnCommit": "true",
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+}
+
+
+def find_jar_sets(pipeline: Pipeline, root: str) -> tuple[str, ...]:
+    """The sets of jars beside `core` that a pipeline's sources, sinks and places need.
+
+    Args: root: where its tables and checkpoints lie.
+    """
+    parts = (part for step in pipeline.steps for part in (step.source, *step.sinks))
+    needed = {name for part in parts for name in part.jar_sets}
+    return tuple(sorted(needed | ({"s3"} if in_bucket(root) else set())))
+
+
+def partitions_for(master: str) -> int:
+    """Shuffle partitions: the cores of a local master, 64 on a cluster.
+
+    Adaptive execution merges small ones.
+    """
+    match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if match is None:
+        return 64
+    cores = os.cpu_count() or 2
+    return max(1, min(16, cores if match[1] == "*" else int(match[1] or 1)))
+
+
+def spark_settings(
+    pipeline: Pipeline,
+    backlog_bytes: int | None,
+    jar_sets: tuple[str, ...] = ("core",),
+    master: str | None = None,
+    root: str | None = None,
+) -> dict[str, str]:
+    """Every Spark setting of a run, the pipeline's own `spark:` entries last.
+
+    Args:
+        pipeline: names the master, and by its sources and sinks the jars.
+        backlog_bytes: bytes waiting, None when unknown (then the settings of a large backlog).
+        jar_sets: wanted beside those that the pipeline needs.
+        master: wins over the pipeline's.
+        root: where tables and checkpoints lie, by default where `Paths.under` says.
+
+    Raises PreflightError when a jar of a set is missing.
+    """
+    master, root = master or pipeline.master, Paths.under(root, pipeline.name).root
+    sets = tuple(dict.fromkeys((*jar_sets, *find_jar_sets(pipeline, root))))
+    core, jars = ([str(p) for p in jar_paths(*names)] for names in (("core",), sets))
+    local = master.startswith("local")
+    small = backlog_bytes is not None and backlog_bytes < SMALL_BACKLOG
+    partitions = str(partitions_for(master))
+    settings = {
+        "spark.master": master,
+        "spark.app.name": f"sluice-{pipeline.name}",
+        "spark.sql.shuffle.partitions": partitions,
+        # Delta rebuilds a snapshot in 50 tasks unless told otherwise: most of a short run on a
+        # small table.
+        "spark.databricks.delta.snapshotPartitions": partitions,
+        "spark.driver.extraClassPath": os.pathsep.join(core if local else jars),
+        "spark.driver.extraJavaOptions": java_options(small),
+        **_FIXED,
+        **(s3_settings(in_bucket(root)) if "s3" in sets else {}),
+    }
+    if not local:
+        settings["spark.jars"] = ",".join(jars)  # executors elsewhere get the jars from the driver
+        settings["spark.ui.retainedStages"] = "20000"  # the report adds up what their tasks cost
+    elif more_jars := [jar for jar in jars if jar not in core]:
+        # On the class path itself they would make the class archive of no use; `local:` reads them
+        # where they lie, instead of copying 686 MB of S3 client.
+        settings["spark.jars"] = ",".join(f"local:{jar}" for jar in more_jars)
+    return {**settings, **pipeline.spark}

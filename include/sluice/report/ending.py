@@ -1,0 +1,45 @@
+"""How a run ended: status, exit code and error belong together."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import CheckpointBusy, ExitCode, RuleStop, SluiceError, TransientError
+
+Status = Literal["done", "nothing new", "stopped by a rule", "failed", "out of time"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of a run. `stored`: its report is kept in any case; else only where a step has begun:
+    nothing was new, or another run that is at work held a checkpoint."""
+
+    status: Status = "done"
+    exit_code: ExitCode = ExitCode.DONE
+    error: str | None = None
+    stored: bool = True
+
+    @classmethod
+    def of(cls, error: SluiceError) -> "Ending":
+        """The end that an error is."""
+        status: Status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
+        return cls(status, error.exit_code, str(error), not isinstance(error, CheckpointBusy))
+
+    @classmethod
+    def unforeseen(cls, error: Exception) -> "Ending":
+        """The end by an error nobody foresaw: it is worth one more try."""
+        return cls.of(
+            TransientError(
+                f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:400]}",
+                do="Run again; if it fails the same way, the task's log has the rest",
+            )
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """True where nothing is left that this run was to do."""
+        return self.status in ("done", "nothing new")
+
+
+DONE = Ending()
+NOTHING_NEW = Ending("nothing new", ExitCode.NOTHING_NEW, stored=False)
+OUT_OF_TIME = Ending("out of time")

@@ -1,0 +1,1 @@
+"""A Kafka topic as a sink: at least once, each record known by its headers."""

@@ -1,0 +1,84 @@
+"""Rows as records of a topic, so that a reader can tell a record that was sent again from one that
+is equal to it.
+
+Each record has two headers of ours: `sluice.batch` names its batch for ever, `sluice.position` its
+place among the batch's records. The place does not depend on how the rows lie in partitions or on
+their order: it is a hash of the record and a running number among those of the same hash, in order
+of what they say. So a batch that is sent again sends the same pairs, and no two records of a batch
+share one.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType
+
+from ...spark.columns import col
+from ...spec import KafkaSink
+from ..delivery import Delivery
+
+BATCH, POSITION = "sluice.batch", "sluice.position"
+
+_JSON = {
+    "ignoreNullFields": "true",  # Spark's default, whatever the session says
+    "timeZone": "UTC",
+    # Spark's default would cut a time to milliseconds.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataFrame:
+    """Columns topic, key, value and headers, as Spark's Kafka sink takes them."""
+    own = {
+        f"header{number}": _as_bytes(rows, name)
+        for number, name in enumerate(sink.headers.values())
+    }
+    sent = rows.select(
+        *_record(rows, sink, delivery.columns), *(c.alias(name) for name, c in own.items())
+    )
+    # The hash passes over NULLs, so that records may share it: what they say decides their order,
+    # and records that say the same may change places.
+    hashed = sent.withColumn("hash", F.xxhash64(*sent.columns))
+    number = F.row_number().over(Window.partitionBy("hash").orderBy(*sent.columns))
+    position = F.concat_ws("-", F.lpad(F.lower(F.hex("hash")), 16, "0"), number)
+    headers = [
+        *zip(sink.headers, map(F.col, own), strict=True),
+        (BATCH, F.lit(delivery.token).cast("binary")),
+        (POSITION, position.cast("binary")),
+    ]
+    return hashed.select("topic", "key", "value", _pairs(headers))
+
+
+def records_without_batch(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> DataFrame:
+    """The same, row by row and without the headers of a batch: nothing then tells a record that was
+    sent again. Args: columns: the user's."""
+    headers = [(header, _as_bytes(rows, name)) for header, name in sink.headers.items()]
+    return rows.select(*_record(rows, sink, columns), *([_pairs(headers)] if headers else []))
+
+
+def _record(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> list[Column]:
+    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.place).cast("string")
+    key = F.lit(None).cast("binary") if sink.key is None else _as_bytes(rows, sink.key)
+    return [topic.alias("topic"), key.alias("key"), _value(rows, sink, columns).alias("value")]
+
+
+def _pairs(headers: list[tuple[str, Column]]) -> Column:
+    pairs = F.array(
+        *(F.struct(F.lit(name).alias("key"), value.alias("value")) for name, value in headers)
+    )
+    return pairs.cast("array<struct<key:string,value:binary>>").alias("headers")
+
+
+def _as_bytes(rows: DataFrame, name: str) -> Column:
+    """A column as bytes; what is neither text nor bytes as Spark writes it in text."""
+    return (
+        col(name)
+        if isinstance(rows.select(col(name)).schema[0].dataType, BinaryType)
+        else col(name).cast("string").cast("binary")
+    )
+
+
+def _value(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> Column:
+    if isinstance(sink.value, str):
+        return _as_bytes(rows, sink.value)
+    return F.to_json(F.struct(*map(col, sink.value or columns)), _JSON).cast("binary")

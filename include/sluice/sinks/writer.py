@@ -1,0 +1,72 @@
+"""What writes to a sink: the same questions for every kind."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.types import StructType
+
+from ..errors import SpecError
+from ..spec import SinkKind
+from .delivery import Delivery
+
+Kind = TypeVar("Kind", bound=SinkKind)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is known of a sink's rows before any is read."""
+
+    spark: SparkSession
+    schema: StructType
+    """Of the rows, system columns among them."""
+    columns: list[str]
+    """The user's own."""
+    folder: Path
+    """Of the pipeline's YAML."""
+    where: str
+    """The sink's place in the pipeline, for messages."""
+
+    @property
+    def own(self) -> StructType:
+        """The user's columns with their types."""
+        return StructType([self.schema[name] for name in self.columns])
+
+
+class Writer(ABC, Generic[Kind]):
+    """Writes to one sink."""
+
+    def __init__(self, sink: Kind) -> None:
+        self.sink = sink
+
+    def prepare(self, coming: Preparation) -> None:  # noqa: B027 (most have nothing to prepare)
+        """Make what is absent, and raise SpecError, SinkError or TransientError for what cannot be
+        written, before anything is read."""
+
+    @abstractmethod
+    def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
+        """Write the rows of a batch; returns how many it has.
+
+        The batch comes again when this raises: TransientError where that may help, SinkError and
+        SpecError where it cannot.
+        """
+
+    def open_stream(
+        self, rows: DataFrame, columns: list[str], hidden: frozenset[str]
+    ) -> DataStreamWriter:
+        """What writes rows under Spark's continuous trigger, for kinds that say they can.
+
+        Args: columns: the user's. hidden: those whose values are never shown.
+        """
+        raise SpecError(
+            "this sink takes batches only",
+            where=self.sink.title,
+            do="Write `trigger: available_now`",
+        )
+
+    def explain(self, error: Exception) -> Exception:
+        """What a failed write means to a person; the error itself where no more can be said."""
+        return error

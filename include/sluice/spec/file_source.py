@@ -1,0 +1,101 @@
+"""A landing folder as a source."""
+
+import re
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from ..storage.buckets import in_bucket
+from .notifications import Notifications
+from .quantities import Size
+from .records import Records
+
+
+class FileSource(Records):
+    """Files that arrive in a folder; each is read once, in order of modification time."""
+
+    kind: Literal["files"] = "files"
+    path: str = Field(min_length=1)
+    """Folder, read recursively; a path may hold globs: `landing/*/orders`."""
+    pattern: str = "*"
+    """Glob that file names must match. Names that start with `.` or `_`, or end in `.tmp` or
+    `._COPYING_`, are never read."""
+    format: Literal["json", "csv", "text", "parquet", "orc", "avro"]
+    multi_line: bool = False
+    """JSON: one array or object spread over lines per file. CSV: quoted values may hold line
+    breaks."""
+    header: bool = True
+    """CSV only: the first line of each file names the columns."""
+    file_date: str | None = None
+    """strptime pattern of the date in a file's relative path, e.g. `%Y-%m-%d`; a backfill picks
+    files by it."""
+    ordered_by: Literal["name", "folder"] | None = None
+    """What sorts in the order in which files arrive: their names (a time or a counter leads them)
+    or their folders (`dt=2026-01-31/`, whatever the names). On S3 the probe then lists only the end
+    of the folder, not a history of a million objects."""
+    notifications: Notifications | None = None
+    """S3 only: a queue names the new objects to scheduled runs. Without it each run lists the
+    folder."""
+    max_files_per_batch: int | None = Field(default=None, ge=1)
+    max_bytes_per_batch: Size | None = None
+    bounds: ClassVar[tuple[str, ...]] = ("max_files_per_batch", "max_bytes_per_batch")
+
+    @model_validator(mode="after")
+    def _check_notifications(self) -> "FileSource":
+        if self.notifications and not in_bucket(self.path):
+            raise ValueError(
+                f"`notifications` are S3's, and {self.path!r} lies elsewhere; write "
+                "`path: s3a://bucket/folder`, or leave out `notifications`"
+            )
+        if self.notifications and self.ordered_by:
+            raise ValueError(
+                "`ordered_by` shortens listings, and with `notifications` a listing is an audit, "
+                "which is always whole; leave out one of the two"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "FileSource":
+        if self.ordered_by and re.search(r"[{}\[\]*?\\]", self.path):
+            raise ValueError(
+                "`ordered_by` needs a path without globs, because what they match sorts within "
+                "each folder only; name the folder above them"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_text(self) -> "FileSource":
+        if self.format == "text" and list(self.columns.items()) != [("value", "string")]:
+            raise ValueError("format text reads one column; write `schema: {value: string}`")
+        return self
+
+    @property
+    def spans_lines(self) -> bool:
+        """As `multi_line` says."""
+        return self.multi_line
+
+    @property
+    def notified(self) -> Notifications:
+        """The notifications of a source that has some."""
+        assert self.notifications is not None
+        return self.notifications
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The folder."""
+        return (self.path,)
+
+    @property
+    def jar_sets(self) -> frozenset[str]:
+        """Spark's reader of Avro is no part of Spark."""
+        return super().jar_sets | ({"avro"} if self.format == "avro" else set())
+
+    @property
+    def chooses_by_date(self) -> bool:
+        """Files are chosen where their names carry a date."""
+        return self.file_date is not None
+
+    @property
+    def queue(self) -> str | None:
+        """The queue of the bucket's events."""
+        return self.notifications.queue if self.notifications is not None else None

@@ -1,0 +1,64 @@
+"""A topic as a sink."""
+
+from typing import ClassVar, Literal
+
+from pydantic import model_validator
+
+from .kafka_cluster import KafkaCluster
+from .model import Options
+from .sink_kind import SinkKind
+
+
+class KafkaSink(SinkKind, KafkaCluster):
+    """Records of a topic, one a row.
+
+    At least once: a run that is killed between sending and noting sends again, with the same
+    headers `sluice.batch` and `sluice.position`.
+    """
+
+    kind: Literal["kafka"]
+    topic: str | None = None
+    topic_column: str | None = None
+    """Column that holds each row's topic."""
+    key: str | None = None
+    """Column of the key; without, keys are NULL."""
+    value: str | list[str] = []
+    """One column (text or bytes) as it is, or the columns of a JSON object; by default all columns
+    as JSON."""
+    headers: dict[str, str] = {}
+    """Header -> column."""
+    mode: Literal["append", "update"] = "append"
+    """Of a transform that aggregates. `append`: a group once, when its watermark has passed.
+    `update`: in each batch the groups that changed; for steps without a Delta table."""
+    options: Options = {}
+    """Settings of the producer: `kafka.…`, passed through as written."""
+    continuous: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _check_topic(self) -> "KafkaSink":
+        if (self.topic is None) == (self.topic_column is None):
+            raise ValueError("write either `topic` or `topic_column`")
+        return self
+
+    @property
+    def place(self) -> str:
+        """The topic, or the column that names it."""
+        return self.topic or self.topic_column or ""
+
+    @property
+    def adds_rows(self) -> bool:
+        """True for records that are sent once."""
+        return self.mode == "append"
+
+    @property
+    def sends_changes(self) -> bool:
+        """As `mode` says."""
+        return self.mode == "update"
+
+    @property
+    def limits(self) -> list[str]:
+        """At least once."""
+        return [
+            "a record may be sent to Kafka again after a run that was killed: the headers "
+            "`sluice.batch` and `sluice.position` tell a reader which it has"
+        ]

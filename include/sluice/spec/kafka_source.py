@@ -1,0 +1,148 @@
+"""Topics as a source."""
+
+from datetime import UTC, datetime
+from typing import ClassVar, Literal
+
+from pydantic import Field, NonNegativeInt, field_validator, model_validator
+
+from .kafka_cluster import KafkaCluster
+from .model import Spec
+from .records import Records
+
+SOURCE_FIELDS = {
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestamp_type": "int",
+    "key": "binary",
+}
+"""What `_source` holds of a Kafka record, beside `headers` and `value` where they are kept."""
+
+_REFUSED_OPTIONS = {
+    "minoffsetspertrigger": "a batch it holds back looks like an empty backlog",
+    "maxtriggerdelay": "it goes with minOffsetsPerTrigger",
+}
+"""Option of Spark's, in lower case -> why it does not go with runs that end."""
+
+
+class KafkaStart(Spec):
+    """Where the first run begins."""
+
+    timestamp: datetime | None = None
+    """The first record at or after this moment, UTC when no zone is given; a partition that has
+    none yet is read from its end."""
+    offsets: dict[str, dict[int, NonNegativeInt | Literal["earliest", "latest"]]] | None = None
+    """Topic -> partition -> offset. Partitions that are not named are read from the earliest."""
+
+    @field_validator("timestamp")
+    @classmethod
+    def _in_utc(cls, value: datetime | None) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+    @model_validator(mode="after")
+    def _check_one(self) -> "KafkaStart":
+        if (self.timestamp is None) == (self.offsets is None):
+            raise ValueError("write either `timestamp` or `offsets`")
+        return self
+
+
+class Avro(Spec):
+    """How Avro values are written."""
+
+    schema_file: str
+    """The schema the values were written with (.avsc), relative to the pipeline's YAML."""
+    wire: Literal["plain", "confluent"] = "plain"
+    """`confluent`: each value begins with a zero byte and the four bytes of a registry's schema
+    id."""
+
+
+class KafkaSource(Records, KafkaCluster):
+    """Records of Kafka topics; each offset is read once."""
+
+    kind: Literal["kafka"]
+    subscribe: list[str] = []
+    """Topics by name."""
+    subscribe_pattern: str | None = None
+    """A Java regular expression of topic names; topics made later are read as well."""
+    assign: dict[str, list[int]] = {}
+    """Topic -> partitions."""
+    format: Literal["json", "csv", "text", "bytes", "avro"]
+    """Of the values: one record each."""
+    avro: Avro | None = None
+    start: Literal["earliest", "latest"] | KafkaStart = "earliest"
+    """Of the first run only; from then on the checkpoint says where to go on."""
+    max_offsets_per_batch: int | None = Field(default=None, ge=1)
+    fail_on_data_loss: bool = True
+    """Stop when records that were not read yet are gone from the broker; with false the run goes
+    on, and its report says how many."""
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    """Whether records of an aborted transaction are read."""
+    headers: bool = True
+    """Keep each record's headers in `_source.headers`."""
+    keep_value: bool = True
+    """Keep each record's bytes in `_source.value`; without, the table is smaller."""
+    tombstones: Literal["quarantine", "keep"] = "quarantine"
+    """Records without a value: refused as malformed, or rows in which every column is NULL (a
+    transform tells them apart by `_raw IS NULL`)."""
+    bounds: ClassVar[tuple[str, ...]] = ("max_offsets_per_batch",)
+
+    @field_validator("subscribe", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check_topics(self) -> "KafkaSource":
+        chosen = (self.subscribe, self.subscribe_pattern, self.assign)
+        if sum(map(bool, chosen)) != 1:
+            raise ValueError(
+                "say which topics: one of `subscribe`, `subscribe_pattern` and `assign`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_format(self) -> "KafkaSource":
+        wanted = {"text": {"value": "string"}, "bytes": {"value": "binary"}}.get(self.format)
+        if wanted and self.columns != wanted:
+            raise ValueError(
+                f"format {self.format} reads one column; "
+                f"write `schema: {{value: {wanted['value']}}}`"
+            )
+        if (self.format == "avro") != (self.avro is not None):
+            raise ValueError(
+                "format avro needs `avro: {schema_file: ...}`"
+                if self.format == "avro"
+                else "`avro` goes with `format: avro`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_options(self) -> "KafkaSource":
+        for name in self.options:
+            if why := _REFUSED_OPTIONS.get(name.lower()):
+                raise ValueError(
+                    f"option {name} does not go with runs that end: {why}; leave it out"
+                )
+        return self
+
+    @property
+    def avro_values(self) -> Avro:
+        """How the values of format avro are written."""
+        assert self.avro is not None
+        return self.avro
+
+    @property
+    def start_moment(self) -> datetime | None:
+        """The moment the first run begins at, where one is written."""
+        return self.start.timestamp if isinstance(self.start, KafkaStart) else None
+
+    @property
+    def continuous(self) -> bool:
+        """Spark reads topics record by record."""
+        return True
+
+    @property
+    def jar_sets(self) -> frozenset[str]:
+        """Avro beside Kafka where values are Avro."""
+        return super().jar_sets | ({"avro"} if self.format == "avro" else set())

@@ -1,0 +1,89 @@
+"""What differs between kinds of runs: a drain of what is new, a backfill, a trial."""
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from ..storage import Paths
+from .run import RunRequest, Window, clean_run_id
+from .step import Step
+from .trigger import AVAILABLE_NOW, Trigger, never_ends
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How a run goes about it, so that nobody asks a request for fields that may be absent.
+
+    `name`: of a backfill's own checkpoint, or of a trial's root. `window`: of a backfill.
+    `seconds`: how long each step of a trial takes rows.
+    """
+
+    kind: Literal["scheduled", "backfill", "trial"]
+    name: str | None = None
+    window: Window | None = None
+    replaces: bool = False
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, request: RunRequest) -> "Mode":
+        """The mode a request asks for."""
+        name = clean_run_id(request.run_id)
+        if request.window is not None:
+            return cls("backfill", name, request.window, request.write == "replace")
+        if request.dev_seconds is not None:
+            return cls("trial", name, seconds=request.dev_seconds)
+        return cls("scheduled")
+
+    @property
+    def is_backfill(self) -> bool:
+        """True where a range is read again, through a checkpoint of its own."""
+        return self.kind == "backfill"
+
+    @property
+    def is_trial(self) -> bool:
+        """True where everything lies in a root of its own and ends after some seconds."""
+        return self.kind == "trial"
+
+    def place(self, root: str | None, pipeline: str) -> Paths:
+        """Where the run's tables, checkpoints and reports lie."""
+        paths = Paths.under(root, pipeline)
+        return paths.trial(self.name or "") if self.is_trial else paths
+
+    def checkpoint(self, paths: Paths, step: str) -> str:
+        """The folder of a step's checkpoint."""
+        return paths.checkpoint(step, self.name if self.is_backfill else None)
+
+    def lease(self, paths: Paths, step: str) -> str:
+        """Where the lease of a step's checkpoint lies."""
+        return paths.lease(step, self.name if self.is_backfill else None)
+
+    def trigger(self, step: Step) -> Trigger:
+        """The step's trigger. A backfill always drains; a trial source knows no availableNow."""
+        if self.is_backfill:
+            return AVAILABLE_NOW
+        trial = bool(step.source.why_trial) and step.trigger == AVAILABLE_NOW
+        return "default" if trial else step.trigger
+
+    def end(self, trigger: Trigger, deadline: float) -> float | None:
+        """When a query that starts now is stopped as its normal end, by `time.monotonic()`.
+
+        None for one that ends by itself. Args: deadline: of the run.
+        """
+        if self.seconds is not None:
+            return min(deadline, time.monotonic() + self.seconds)
+        return deadline if never_ends(trigger) else None
+
+    def late_policy(self, step: Step) -> Literal["merge", "keep", "drop"]:
+        """What becomes of rows behind the watermark; to a backfill nothing is late."""
+        return "merge" if step.dedup is None or self.is_backfill else step.dedup.late
+
+    def range_condition(self, step: Step) -> str | None:
+        """SQL for the rows of a backfill's window; None where all rows take part."""
+        if self.window is None or step.event_time is None:
+            return None
+        start, end = (
+            f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}+00:00'"
+            for moment in (self.window.start, self.window.end)
+        )
+        column = "`" + step.event_time.column.replace("`", "``") + "`"
+        return f"{column} >= {start} AND {column} < {end}"

@@ -1,0 +1,61 @@
+"""What every kind of sink answers for itself, so that nobody has to ask which kind it is."""
+
+from typing import ClassVar
+
+from ..storage.paths import is_remote
+from .model import Needs
+
+
+class SinkKind(Needs):
+    """A kind of sink; what it leaves unsaid is as it is for most."""
+
+    kind: str
+    is_target: ClassVar[bool] = False
+    """Whether it is the table by which a step remembers its keys."""
+    continuous: ClassVar[bool] = False
+    """Whether Spark's continuous trigger writes to it."""
+
+    @property
+    def place(self) -> str:
+        """Where rows go, as reports name it; empty where the kind says it all."""
+        return ""
+
+    @property
+    def title(self) -> str:
+        """Kind and place: `jdbc sales.orders`."""
+        return f"{self.kind} {self.place}".rstrip()
+
+    @property
+    def adds_rows(self) -> bool:
+        """True where a row that comes once more stands beside the one that was there."""
+        return False
+
+    @property
+    def upsert_keys(self) -> list[str]:
+        """Columns by which a row takes the place of the one before; none where it never does."""
+        return []
+
+    @property
+    def sends_changes(self) -> bool:
+        """True where a row is sent again whenever it changes (Spark's output mode `update`)."""
+        return False
+
+    @property
+    def layout(self) -> dict[str, list[str]]:
+        """Field -> the columns by which it lays out what it writes."""
+        return {}
+
+    @property
+    def stays_below_root(self) -> bool:
+        """True where a run with a root of its own writes to nothing that others read."""
+        return False
+
+    @property
+    def limits(self) -> list[str]:
+        """What a reader of it must know, one sentence each; `sluice validate` prints them."""
+        return []
+
+
+def is_absolute(path: str) -> bool:
+    """True for a path that does not lie below the root."""
+    return path.startswith(("/", "file:")) or is_remote(path)

@@ -1,0 +1,77 @@
+"""What every kind of source answers for itself, so that nobody has to ask which kind it is."""
+
+from typing import ClassVar, Self
+
+from ..storage.paths import Paths
+from .model import Needs, Options
+
+_BOUNDS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
+"""Spark's own options that bound a batch, in lower case."""
+
+
+class SourceKind(Needs):
+    """A kind of source; what it leaves unsaid is as it is for most."""
+
+    kind: str
+
+    @property
+    def continuous(self) -> bool:
+        """True where Spark's continuous trigger reads it."""
+        return False
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """Its columns and their types, as far as the file says them."""
+        return {}
+
+    @property
+    def keeps_rescued(self) -> bool:
+        """True where fields outside the schema are kept in `_rescued`."""
+        return False
+
+    @property
+    def refuses_unknown(self) -> bool:
+        """True where a field outside the schema refuses the batch."""
+        return False
+
+    @property
+    def chooses_by_date(self) -> bool:
+        """True where the range of a backfill says what is read, not only which rows are kept."""
+        return False
+
+    @property
+    def queue(self) -> str | None:
+        """URL of the queue that names to a run what is new; None where it is found by looking."""
+        return None
+
+    @property
+    def reads_step(self) -> str | None:
+        """The earlier step whose target is read; None for what other programs write."""
+        return None
+
+    @property
+    def why_trial(self) -> str:
+        """Why only a trial reads it, and why nothing can read it again; empty for most."""
+        return ""
+
+    def place(self, paths: Paths) -> str:
+        """Where it lies as far as Spark has to be told; empty where it knows that by itself."""
+        return ""
+
+    def in_one_batch(self) -> Self:
+        """The source as it is read where all that waits has to come in one batch."""
+        return self
+
+
+class BoundedSource(SourceKind):
+    """A source that Spark reads batch by batch, each no larger than some fields say."""
+
+    bounds: ClassVar[tuple[str, ...]] = ()
+    """The fields that bound a batch."""
+    options: Options = {}
+    """Spark's own reader options, passed through as written."""
+
+    def in_one_batch(self) -> Self:
+        """The source without bounds."""
+        options = {name: v for name, v in self.options.items() if name.lower() not in _BOUNDS}
+        return self.model_copy(update={**dict.fromkeys(self.bounds), "options": options})

@@ -1,0 +1,199 @@
+"""A step: one streaming query with its own checkpoint and target."""
+
+from typing import Annotated, cast
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from ..storage.paths import Paths
+from .columns import is_unwritable, why_incomparable, why_unhashable
+from .continuous import why_not_continuous
+from .dedup import Dedup, EventTime
+from .delta_sink import DeltaSink
+from .model import Spec
+from .rules import ROW_LEVEL, RuleSpec, rule_columns
+from .sink import Sink
+from .sink_kind import SinkKind
+from .source import Source
+from .trigger import AVAILABLE_NOW, Trigger, never_ends, trigger_kind
+
+NAME = r"^[a-z][a-z0-9_]{0,62}$"
+"""Of pipelines and steps: a name becomes part of paths, of tables' names and of DAG ids."""
+
+
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+class Step(Spec):
+    """One streaming query with its own checkpoint and target."""
+
+    name: str = Field(pattern=NAME)
+    source: Source
+    transform: str | None = None
+    """A `.sql` file (SELECT ... FROM source) or `file.py:function` (DataFrame -> DataFrame),
+    relative to the YAML."""
+    event_time: EventTime | None = None
+    dedup: Dedup | None = None
+    rules: list[RuleSpec] = []
+    sinks: Annotated[
+        list[Sink], BeforeValidator(_as_list, json_schema_input_type=Sink | list[Sink])
+    ] = Field(default=[DeltaSink()], alias="sink", min_length=1)
+    """One sink or several. A Delta table among them is the target: it remembers the keys, and the
+    others get the rows that were written to it."""
+    trigger: Trigger = AVAILABLE_NOW
+    """`available_now` drains what waits and stops; the others (`once`, `default`,
+    `{processing_time: 10 seconds}`, `{continuous: 1 second}`) give something up, which reports and
+    `sluice validate` say."""
+
+    @property
+    def target(self) -> DeltaSink | None:
+        """The Delta table of the step; None for a step that has none."""
+        return cast("DeltaSink | None", next((s for s in self.sinks if s.is_target), None))
+
+    def target_path(self, paths: Paths) -> str:
+        """Where the target lies, as far as the file says it; empty for a step without one."""
+        return paths.table(self.name, self.target.table) if self.target is not None else ""
+
+    @property
+    def further_sinks(self) -> list[SinkKind]:
+        """Every sink but the target."""
+        return [sink for sink in self.sinks if sink is not self.target]
+
+    @property
+    def output_mode(self) -> str:
+        """Spark's output mode: `update` where a sink takes groups that changed, else `append`."""
+        return "update" if any(sink.sends_changes for sink in self.sinks) else "append"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The source's columns, as far as the file says them."""
+        return self.source.declared
+
+    @property
+    def keeps_rescued(self) -> bool:
+        """True where fields outside the schema are kept in `_rescued`."""
+        return self.source.keeps_rescued
+
+    @property
+    def remembers(self) -> bool:
+        """True where the target tells a row that comes again from one that is new."""
+        return self.dedup is not None and self.dedup.memory == "table"
+
+    @model_validator(mode="after")
+    def _check_target(self) -> "Step":
+        """The target against `dedup`, which it remembers the keys of."""
+        if sum(sink.is_target for sink in self.sinks) > 1:
+            raise ValueError(
+                "two Delta sinks; a step has one target: make the second a step of its own with "
+                "`source: {kind: table, step: ...}`"
+            )
+        mode = self.target.mode if self.target is not None else None
+        if self.dedup is None and mode == "insert_new":
+            raise ValueError("sink mode insert_new needs `dedup`; add it or write `mode: append`")
+        if self.dedup is not None and mode == "append":
+            raise ValueError(
+                "sink mode append does not deduplicate; remove `dedup` or write `mode: insert_new`"
+            )
+        if self.target is None and self.remembers:
+            raise ValueError(
+                "`memory: table` needs a Delta sink that remembers the keys; add one, or write "
+                "`memory: state`"
+            )
+        if self.dedup is not None and self.event_time is None:
+            raise ValueError(
+                "`dedup` needs `event_time`; name the column that says when a row happened"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> "Step":
+        """A rule on the whole table needs a table that holds what the run wrote."""
+        of_table = [rule.type for rule in self.rules if rule.type not in ROW_LEVEL]
+        if self.target is None and of_table:
+            raise ValueError(
+                f"rule {of_table[0]} looks at the whole table, and this step writes none; add "
+                "`{kind: delta}` to its sinks, or write a rule that looks at single rows"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_sinks(self) -> "Step":
+        """Sinks that take the place of rows, beside `dedup` and beside those that only add."""
+        keys = self.dedup.keys if self.dedup is not None else []
+        for sink in self.sinks:
+            if sink.upsert_keys and keys and not (set(keys) <= set(sink.upsert_keys)):
+                raise ValueError(
+                    "the `keys` of an upsert must hold those of `dedup`, or two rows of a batch "
+                    "could want one place; add them, or write `mode: append`"
+                )
+        added_to = [sink.kind for sink in self.sinks if sink.adds_rows]
+        if self.output_mode == "update" and added_to:
+            raise ValueError(
+                "sink mode update sends a row again when it changes, and the sink "
+                f"{added_to[0]} of the same step would add each to those before; give it a step "
+                "of its own"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_trigger(self) -> "Step":
+        kind = trigger_kind(self.trigger)
+        if self.source.queue is not None and never_ends(self.trigger):
+            raise ValueError(
+                f"`notifications` name what a run reads as it begins, and trigger {kind} waits for "
+                "more; write `trigger: available_now`"
+            )
+        asked = {"dedup": self.dedup, "rules": self.rules, "event_time": self.event_time}
+        if kind == "continuous" and (why := why_not_continuous(self.source, self.sinks, asked)):
+            raise ValueError(f"trigger continuous does not fit this step: {why}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_columns(self) -> "Step":
+        """Without a transform the columns are known here, so what cannot work dies before Spark
+        starts."""
+        if self.transform is not None or not self.columns:
+            return self
+        for place, column in self._named_columns():
+            if column not in self.columns:
+                raise ValueError(
+                    f"{place} names column {column!r}, which the schema does not have; it has "
+                    f"{', '.join(self.columns)}"
+                )
+        for name, type_ in self.columns.items():
+            self._check_column(name, type_)
+        return self
+
+    def _named_columns(self) -> list[tuple[str, str]]:
+        """Field of the file -> column that it names."""
+        keys = self.dedup.keys if self.dedup and self.dedup.keys != "*" else []
+        order = self.dedup.order_columns if self.dedup else []
+        named = [("event_time.column", self.event_time.column)] if self.event_time else []
+        named += [("dedup.keys", key) for key in keys] + [("dedup.order_by", c) for c in order]
+        laid_out = [pair for sink in self.sinks for pair in sink.layout.items()]
+        named += [(f"sink.{field}", c) for field, columns in laid_out for c in columns]
+        return named + [(f"rule {r.type}", c) for r in self.rules for c in rule_columns(r)]
+
+    def _check_column(self, name: str, type_: str) -> None:
+        """Raise ValueError for a column that the target cannot hold, or that no key can be of."""
+        mapped = self.target is None or self.target.maps_columns
+        if not mapped and is_unwritable(name, type_):
+            raise ValueError(
+                f"column {name!r} cannot be a column of a Delta table: no name there, nor one "
+                "within a struct, holds a space or one of ,;{}()=; rename it in a `transform`, or "
+                "give the sink `properties: {delta.columnMapping.mode: name}`"
+            )
+        if self.dedup is None:
+            return
+        why = why_incomparable(type_)
+        if why and (self.dedup.keys == "*" or name in self.dedup.keys):
+            raise ValueError(
+                f"dedup.keys compares column {name!r}, which is {type_}, and {why}; name other "
+                "columns as keys, or write to_json in a `transform`"
+            )
+        why = why_unhashable(type_)
+        if why and self.remembers:
+            raise ValueError(
+                f"column {name!r} is {type_}, and {why}, by which rows of one key are told apart; "
+                "write to_json in a `transform`"
+            )

@@ -1,0 +1,86 @@
+"""A Delta table as a source."""
+
+from datetime import UTC, datetime
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from ..storage.paths import Paths
+from .model import Options, Spec
+from .quantities import Size
+from .source_kind import BoundedSource
+
+
+class TableStart(Spec):
+    """The first commit of a table that is read; what the table held before is not."""
+
+    version: int | None = Field(default=None, ge=0)
+    timestamp: datetime | None = None
+    """The first commit at or after this moment, UTC when no zone is given."""
+
+    @field_validator("timestamp")
+    @classmethod
+    def _in_utc(cls, value: datetime | None) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+    @model_validator(mode="after")
+    def _check_one(self) -> "TableStart":
+        if (self.version is None) == (self.timestamp is None):
+            raise ValueError("write either `version` or `timestamp`")
+        return self
+
+
+class TableSource(BoundedSource):
+    """A Delta table: each of its commits is read once."""
+
+    kind: Literal["table"]
+    step: str | None = None
+    """The target of an earlier step of this pipeline."""
+    path: str | None = None
+    """Folder or URI of a table; relative paths lie under the root's `tables/`."""
+    name: str | None = None
+    """A table's name in Spark's catalog."""
+    start: Literal["earliest", "latest"] | TableStart = "earliest"
+    """`earliest`: what the table holds at the first run, then every commit. `latest`: only commits
+    from now on."""
+    change_feed: bool = False
+    """Read the change data feed: the columns `_change_type`, `_commit_version` and
+    `_commit_timestamp` come as change_type, commit_version and commit_timestamp."""
+    skip_change_commits: bool = False
+    """Pass over commits that update or delete rows instead of stopping at the first."""
+    event_time_order: bool = False
+    """Read the table's first state in one batch, so that nothing of it is behind a watermark.
+    Delta's own `withEventTimeOrder` is taken and ignored by Delta 4.4.0."""
+    schema_tracking: bool = False
+    """Keep the table's schema beside the checkpoint, so that columns may be renamed and dropped in
+    it."""
+    max_files_per_batch: int | None = Field(default=None, ge=1)
+    max_bytes_per_batch: Size | None = None
+    options: Options = {}
+    """Delta's own reader options, passed through as written."""
+    bounds: ClassVar[tuple[str, ...]] = ("max_files_per_batch", "max_bytes_per_batch")
+
+    @model_validator(mode="after")
+    def _check_place(self) -> "TableSource":
+        if sum(place is not None for place in (self.step, self.path, self.name)) != 1:
+            raise ValueError("say which table: one of `step`, `path` and `name`")
+        if self.change_feed and self.skip_change_commits:
+            raise ValueError(
+                "`change_feed` reads every change, `skip_change_commits` passes over them; write "
+                "one of the two"
+            )
+        return self
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The table, where the file says where it lies."""
+        return (self.path or "",)
+
+    @property
+    def reads_step(self) -> str | None:
+        """The earlier step, where one is named."""
+        return self.step
+
+    def place(self, paths: Paths) -> str:
+        """Its name in the catalog, or its path."""
+        return self.name or paths.table("", self.path)

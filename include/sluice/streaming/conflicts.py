@@ -1,0 +1,69 @@
+"""Counts the keys of which copies say different things."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..spark.tables import frame_of
+from .classify import judge
+from .copies import Copies
+from .parts import Outcome
+from .plan import Plan
+from .reduction import select_good
+from .survey import is_late
+from .target import ReplaceRange, is_of_batch
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """Keys that came with differing content. `overtaken`: of which a row ranks before the one in
+    the table, which stays. `samples`: two of them; none where a key may not be shown."""
+
+    keys: int = 0
+    overtaken: int = 0
+    samples: tuple[str, ...] = ()
+
+
+def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str) -> Conflicts:
+    """Count in the batch, and against the table as it was before; reads only where there are copies
+    that can differ.
+
+    Where rows only come in, the table before is the table of now without this batch: the next
+    batch needs the state of this version anyway, and of no other.
+    """
+    copies = plan.copies
+    if copies is None or copies.are_equal or not outcome.written.duplicate or not match:
+        return Conflicts()
+    found = copies.find_conflicts(unique, _table_before(plan, copies, unique, outcome), match)
+    overtaken = found["overtaken"] if copies.order and not copies.replaces else 0
+    shown = found["conflicts"] and not plan.rules.hidden & set(copies.keys)
+    samples = sorted({found["first"], found["last"]}) if shown else []
+    return Conflicts(found["conflicts"], overtaken, tuple(samples))
+
+
+def _table_before(
+    plan: Plan, copies: Copies, unique: DataFrame, outcome: Outcome
+) -> DataFrame | None:
+    if isinstance(plan.target, ReplaceRange) or outcome.commit is None:
+        return None
+    session = unique.sparkSession
+    if copies.replaces:
+        return frame_of(session, plan.target.path, outcome.commit.version - 1)
+    of_batch = is_of_batch(plan.batch_key(outcome.number))
+    return frame_of(session, plan.target.path).where(~F.coalesce(of_batch, F.lit(False)))
+
+
+def count_replayed_conflicts(plan: Plan, frame: DataFrame, outcome: Outcome) -> Conflicts:
+    """The same for a batch that was written by an earlier try, from its rows, which come again;
+    none where it was written under another definition, whose columns may be others."""
+    note = outcome.note
+    if plan.copies is None or note.definition != plan.definition:
+        return Conflicts()
+    match = plan.match(note.oldest, note.newest)
+    last = is_late(note.watermark_ms) if plan.late == "keep" else None
+    good = select_good(plan, judge(frame, plan.step, plan.columns, plan.rules.row))
+    if plan.late == "drop":
+        good = good.where(~is_late(note.watermark_ms))
+    spread = (note.newest or 0) - (note.oldest or 0)
+    return count_conflicts(plan, plan.copies.reduce(good, spread, last), outcome, match)

@@ -1,0 +1,103 @@
+"""Writes the parts of a surveyed batch: refused rows, late ones, and those the target gets."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..checkpoint import Attempt
+from ..report import Counts
+from ..spark.columns import LATE_BY, TIME
+from ..spark.tables import Commit, Transaction, frame_of, insert_new
+from .note import Note
+from .plan import Plan
+from .quarantine import write_refused
+from .survey import is_late
+from .written import Given, Unique, Written, check_same
+
+
+@dataclass(frozen=True)
+class Split:
+    """A batch on its way into its tables. `lost`: files that could not be read, and why."""
+
+    number: int
+    frame: DataFrame
+    unique: Unique
+    refused: int
+    lost: dict[str, str]
+    attempt: Attempt
+    match: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a batch. `commit`: of the target; None where nothing was to be written."""
+
+    number: int
+    note: Note
+    written: Written
+    commit: Commit | None
+
+
+def write_parts(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> Outcome:
+    """Write each part once. Args: note: what is known before. may_write: asked before each write.
+
+    Raises UnbalancedReport where a write was given other rows than were counted.
+    """
+    counts = note.counts
+    tried = Transaction(plan.place.app_id, split.attempt.version, {"run_id": note.run_id})
+    expected = split.refused + len(split.lost)
+    if expected:
+        may_write()
+        refused = write_refused(plan, split.frame, split.lost, split.number, tried)
+        check_same(expected, refused.given, "rows were refused", "came to quarantine", plan.where)
+        counts += Counts(quarantined=refused.inserted, duplicate=refused.duplicate)
+    unique = split.unique
+    if plan.late == "keep" and note.watermark_ms and unique.given.keys:
+        may_write()
+        late, unique = _write_late(plan, split, note.watermark_ms, tried)
+        counts += Counts(late=late.inserted, duplicate=late.duplicate)
+    note = replace(note, counts=counts)
+    return _write_target(plan, replace(split, unique=unique), note, may_write)
+
+
+def _write_late(
+    plan: Plan, split: Split, watermark_ms: int, txn: Transaction
+) -> tuple[Written, Unique]:
+    """Put late rows into their table, unless they are copies of what the target or the late table
+    holds. Out: what became of them, and the timely rows."""
+    rows, given = split.unique.rows, split.unique.given
+    late = rows.where(is_late(watermark_ms))
+    count = late.count()
+    timely = replace(given, rows=given.rows - count, keys=given.keys - count)
+    rest = Unique(rows.where(~is_late(watermark_ms)), timely)
+    if not count:
+        return Written(), rest
+    target = frame_of(late.sparkSession, plan.target.path).alias("t")
+    held = late.alias("s").join(target, F.expr(split.match), "left_semi").count()
+    fresh = late.alias("s").join(target, F.expr(split.match), "left_anti")
+    behind = (F.lit(watermark_ms * 1000) - F.unix_micros(TIME)) / 1e6
+    fresh = fresh.withColumn(LATE_BY, behind)
+    stamped = plan.stamp(fresh, split.number, txn.note["run_id"], LATE_BY)
+    commit = insert_new(plan.place.late, stamped, split.match, txn)
+    found = "were held or came to the late table"
+    check_same(count, held + commit.given, "rows were late", found, plan.where)
+    return Written.of(Given(count, count - held, held), commit, plan.place.late), rest
+
+
+def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> Outcome:
+    given = split.unique.given
+    if not plan.target.exists:
+        return Outcome(split.number, note, Written(given=given.rows, inserted=given.rows), None)
+    if not plan.target.needs(given):
+        return Outcome(split.number, note, Written(given=given.rows, copies=given.copies), None)
+    with plan.target.prepare(split.unique, split.match) as unique:
+        may_write()
+        note = replace(note, given=unique.given)
+        stamped = plan.stamp(unique.rows, split.number, note.run_id)
+        txn = plan.transaction(split.number, note.as_metadata())
+        commit = plan.target.write(stamped, split.match, txn)
+        return Outcome(
+            split.number, note, Written.of(unique.given, commit, plan.target.path), commit
+        )

@@ -1,0 +1,148 @@
+"""What a batch of a step needs to know: fixed before the first batch, the same for all of them."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from ..quality.rules import RowRule
+from ..sources import Intake
+from ..spark.columns import BATCH_KEY, RESCUED, SOURCE, col
+from ..spark.tables import Transaction
+from ..spec import RuleSpec, Step
+from .copies import Copies
+from .survey import Survey, Verdict
+from .target import Target
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a step: row-level ones as columns, table-level ones for Great Expectations.
+
+    `hidden`: columns whose values are never shown.
+    """
+
+    row: list[RowRule]
+    table: list[RuleSpec]
+    hidden: frozenset[str] = frozenset()
+
+    def verdicts(self, survey: Survey) -> dict[str, Verdict]:
+        """A survey's counts of the row-level rules, by their names."""
+        return {rule.name: found for rule, found in zip(self.row, survey.rules, strict=True)}
+
+    @property
+    def stops(self) -> list[RuleSpec]:
+        """Table-level rules that refuse a batch."""
+        return [rule for rule in self.table if rule.on_fail == "stop"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step keeps things: its checkpoint, and its tables of refused and late rows.
+
+    `app_id`: pipeline, step and checkpoint generation, the same for every batch.
+    `folder`: of the pipeline's YAML. `root`: below which relative paths lie.
+    """
+
+    name: str
+    app_id: str
+    checkpoint: str
+    quarantine: str
+    late: str
+    folder: Path
+    root: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A step as its batches are worked off.
+
+    `columns`: the user's. `copies`: None where the target does not remember keys. `late`: what
+    becomes of rows behind the watermark. `delay_ms`: of the watermark, 0 without one.
+    `open_batch`: planned by an earlier try, which may have written of it. `definition`: digest of
+    what decides fates. `stateful`: Spark keeps something from batch to batch, so a batch must be
+    read, and only once. `gathers`: the transform does, so that a batch without records may make
+    rows.
+    """
+
+    step: Step
+    place: Place
+    intake: Intake
+    columns: StructType
+    rules: Rules
+    target: Target
+    copies: Copies | None
+    late: str
+    delay_ms: int
+    open_batch: int | None
+    definition: str
+    stateful: bool
+    gathers: bool
+
+    @property
+    def held_in_state(self) -> bool:
+        """True where Spark's state store remembers the keys."""
+        return self.step.dedup is not None and self.step.dedup.memory == "state"
+
+    @property
+    def table(self) -> str:
+        """The table at which runs take turns."""
+        return self.target.path or self.place.quarantine
+
+    @property
+    def refuses_unknown_fields(self) -> bool:
+        """True where a field nobody declared stops the run."""
+        return self.step.source.refuses_unknown
+
+    def match(self, oldest: int | None, newest: int | None) -> str:
+        """SQL under which a row `s` of a batch is a copy of row `t` of the table; empty where the
+        table does not remember keys, or the batch has no row to write."""
+        if self.copies is None or oldest is None or newest is None:
+            return ""
+        return self.copies.match(oldest, newest)
+
+    @property
+    def where(self) -> str:
+        """The step, for messages."""
+        return self.place.name
+
+    def batch_key(self, number: int) -> str:
+        """What no other batch ever has."""
+        return f"{self.place.app_id.removeprefix('sluice/')}/{number}"
+
+    def transaction(self, number: int, note: dict | None = None) -> Transaction:
+        """The key under which the target gets a batch."""
+        return Transaction(self.place.app_id, number, note or {})
+
+    def stamp(self, rows: DataFrame, number: int, run_id: str, *more: str) -> DataFrame:
+        """The columns of the target: the user's, `_rescued` where it is kept, by whom and from
+        where the row came, and `more`."""
+        kept = [RESCUED] if self.step.keeps_rescued else []
+        system = [
+            F.lit(run_id).alias("_run_id"),
+            F.lit(number).cast("bigint").alias("_batch_id"),
+            F.lit(self.batch_key(number)).alias(BATCH_KEY),
+            F.col(SOURCE),
+            F.lit(datetime.now(UTC)).alias("_ingested_at"),
+        ]
+        return rows.select(*[col(c) for c in self.columns.names], *kept, *system, *more)
+
+
+def kept_columns(step: Step, columns: StructType) -> StructType:
+    """The user's columns, and `_rescued` where it is kept beside them."""
+    rescued = [StructField(RESCUED, StringType())] if step.keeps_rescued else []
+    return StructType([*columns.fields, *rescued])
+
+
+def digest_definition(step: Step, folder: Path) -> str:
+    """What decides the fate of a row, as one text: source, transform with its file, event time,
+    dedup and rules."""
+    parts = {"source", "transform", "event_time", "dedup", "rules"}
+    said = step.model_dump_json(include=parts)
+    file = folder / (step.transform or "").partition(":")[0]
+    text = file.read_bytes() if step.transform and file.is_file() else b""
+    return sha256(said.encode() + b"\0" + text).hexdigest()[:16]

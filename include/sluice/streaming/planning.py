@@ -1,0 +1,185 @@
+"""Plans a step: its stream, from records to rows with an event time, and what its batches need."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DoubleType, StructField, StructType
+
+from ..checkpoint import Checkpoint, Manifest, note_target, open_manifest
+from ..quality.expectations import check_expectations
+from ..quality.rules import compile_rules
+from ..sinks import prepare_sinks
+from ..sources import Intake
+from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
+from ..spark.output_mode import check_output_mode, is_stateful
+from ..spark.table_setup import Layout, ensure_table, register
+from ..spec import SYSTEM_COLUMNS, Step
+from . import quarantine
+from .classify import judge, key_columns, mark_time, require_columns
+from .copies import Copies
+from .plan import Place, Plan, Rules, digest_definition, kept_columns
+from .preflight import (
+    refuse_incomparable,
+    refuse_lost_target,
+    refuse_replacing,
+    refuse_sending_twice,
+    refuse_unjudged,
+)
+from .run import Run
+from .survey import is_good
+from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
+from .transform import apply_transform, business_columns
+
+
+def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFrame, Plan]:
+    """The stream of a step and the plan of its batches; tables that are absent are made.
+
+    Args: path: where its target lies; empty for none. Raises SpecError and PreflightError before
+    anything is read or written.
+    """
+    refuse_sending_twice(run, step)
+    frame = apply_transform(intake.open(run.spark), run.pipeline.folder, step.transform)
+    columns = business_columns(frame)
+    _check_columns(step, columns)
+    rules = _compile(run, step, columns)
+    gathers = step.transform is not None and is_stateful(frame)
+    refuse_replacing(run, step, gathers)
+    if _reads_beyond_range(run, step):
+        frame = _only_range(run, step, frame)
+    frame, keys = _remember_time(step, mark_time(frame, step, columns), columns)
+    refuse_incomparable(run, step, keys, columns)
+    in_state = step.dedup is not None and step.dedup.memory == "state"
+    if in_state:
+        frame = _drop_copies(step, frame, columns, rules, keys)
+    if step.transform is not None:
+        where = f"{run.where(step)}: transform {step.transform}"
+        check_output_mode(frame, step.output_mode, where)
+    checkpoint = run.checkpoint(step)
+    manifest = open_manifest(checkpoint, remembers=step.dedup is not None)
+    copies = Copies.of(step, keys, kept_columns(step, columns))
+    plan = Plan(
+        step=step,
+        place=_place(run, step, checkpoint, manifest),
+        intake=intake,
+        columns=columns,
+        rules=rules,
+        target=choose_target(run, step, path, copies),
+        copies=copies,
+        late=run.mode.late_policy(step),
+        delay_ms=0 if in_state else _delay_ms(step),
+        open_batch=Checkpoint.below(checkpoint).open_batch,
+        definition=digest_definition(step, run.pipeline.folder),
+        stateful=in_state or gathers,
+        gathers=gathers,
+    )
+    refuse_lost_target(run, plan, manifest)
+    _make_tables(run, plan, manifest, frame.schema[SOURCE].dataType)
+    return frame, plan
+
+
+def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Target:
+    """How a step writes its table in this run."""
+    if step.target is None:
+        return NoTarget("")
+    condition = run.mode.range_condition(step) if run.mode.replaces else None
+    if condition is not None:
+        return ReplaceRange(path, copies, condition)
+    return Append(path) if copies is None else InsertNew(path, copies)
+
+
+def _check_columns(step: Step, columns: StructType) -> None:
+    """Raise SpecError where the step names a column that is not there."""
+    for sink in step.sinks:
+        for field, named in sink.layout.items():
+            require_columns(named, columns, f"{step.name}: sink.{field}")
+    order = step.dedup.order_columns if step.dedup else []
+    require_columns(order, columns, f"{step.name}: dedup.order_by")
+
+
+def _compile(run: Run, step: Step, columns: StructType) -> Rules:
+    row, table = compile_rules(step.rules, {f.name: f.dataType for f in columns.fields})
+    if table:
+        refuse_unjudged(run, step, table)
+        check_expectations(table)
+    return Rules(row, table, frozenset(run.pipeline.pii))
+
+
+def _delay_ms(step: Step) -> int:
+    """The watermark's delay; 0 where the step has none of its own."""
+    if step.dedup is None or isinstance(step.dedup.within, str):
+        return 0
+    return int(step.dedup.within.total_seconds() * 1000)
+
+
+def _remember_time(
+    step: Step, frame: DataFrame, columns: StructType
+) -> tuple[DataFrame, list[str]]:
+    """The stream with its watermark, which Spark keeps from run to run, and the key's columns."""
+    if step.dedup is None:
+        return frame, []
+    if delay := _delay_ms(step):
+        frame = frame.withWatermark(TIME, f"{delay} milliseconds")
+    return frame, key_columns(step, columns)
+
+
+def _drop_copies(
+    step: Step, frame: DataFrame, columns: StructType, rules: Rules, keys: Sequence[str]
+) -> DataFrame:
+    """Spark's own operator, which must see good rows only: so their verdict belongs into the
+    stream, where it is else left to the batch, which reads only what it needs."""
+    frame = judge(frame, step, columns, rules.row)
+    once = frame.where(is_good()).dropDuplicatesWithinWatermark(list(keys))
+    return once.unionByName(frame.where(~is_good()))
+
+
+def _reads_beyond_range(run: Run, step: Step) -> bool:
+    """True for a backfill that reads rows which may lie outside of its range."""
+    return run.mode.is_backfill and (run.mode.replaces or not step.source.chooses_by_date)
+
+
+def _only_range(run: Run, step: Step, frame: DataFrame) -> DataFrame:
+    """Mark rows outside the backfill's range as filtered; rows without a time stay, for the
+    quarantine."""
+    condition = run.mode.range_condition(step)
+    if condition is None or step.event_time is None:
+        return frame
+    untimed = F.col(DEFECT).isNotNull() | col(step.event_time.column).isNull()
+    inside = F.coalesce(F.expr(condition), F.lit(True)) | untimed
+    left_out = (F.col(STAGE) == ENTERED) & ~inside
+    return frame.withColumn(STAGE, F.when(left_out, F.lit(FILTERED)).otherwise(F.col(STAGE)))
+
+
+def _place(run: Run, step: Step, checkpoint: str, manifest: Manifest) -> Place:
+    return Place(
+        name=run.where(step),
+        app_id=f"sluice/{run.pipeline.name}/{step.name}/{manifest.generation}",
+        checkpoint=checkpoint,
+        quarantine=run.paths.quarantine(step.name),
+        late=run.paths.late(step.name),
+        folder=run.pipeline.folder,
+        root=run.paths.root,
+    )
+
+
+def _make_tables(run: Run, plan: Plan, manifest: Manifest, source: DataType) -> None:
+    """Make the tables and sinks that are absent, and widen those that lack a column."""
+    step, ensure = plan.step, partial(ensure_table, run.spark)
+    kinds = {SOURCE: source}
+    system = [
+        StructField(name, kinds.get(name, quarantine.SCHEMA[name].dataType))
+        for name in SYSTEM_COLUMNS
+    ]
+    columns = StructType([*kept_columns(step, plan.columns).fields, *system])
+    sink = step.target
+    if sink is not None:
+        layout = Layout(sink.partition_by, sink.cluster_by, sink.properties)
+        ensure(plan.target.path, columns, layout)
+        if sink.name is not None:
+            register(run.spark, sink.name, plan.target.path)
+    note_target(plan.place.checkpoint, manifest, plan.target.path)
+    ensure(plan.place.quarantine, quarantine.SCHEMA)
+    if plan.late == "keep":
+        ensure(plan.place.late, StructType([*columns.fields, StructField(LATE_BY, DoubleType())]))
+    prepare_sinks(run.spark, run.pipeline, step, columns, plan.columns.names)

@@ -1,0 +1,105 @@
+"""What a run refuses before it reads or writes anything of a step."""
+
+from pyspark.sql.types import StructType
+
+from ..checkpoint import Checkpoint, Manifest
+from ..errors import PreflightError, SpecError
+from ..spark.table_setup import table_exists
+from ..spec import RuleSpec, Step
+from ..spec.columns import why_incomparable, why_unhashable
+from .plan import Plan
+from .run import Run
+
+_MERGE = "Backfill with `--write merge`: only rows that are missing are written"
+
+
+def refuse_sending_twice(run: Run, step: Step) -> None:
+    """Raise SpecError for a replaced range whose rows a further sink would get once more."""
+    if not run.mode.replaces:
+        return
+    twice = [sink.title for sink in step.further_sinks if not sink.upsert_keys]
+    if twice:
+        raise SpecError(
+            "replacing a range would send its rows again",
+            where=f"{step.name}: sink",
+            value=", ".join(twice),
+            do="Backfill with `--write merge`: only rows that are missing are sent",
+        )
+
+
+def refuse_unjudged(run: Run, step: Step, rules: list[RuleSpec]) -> None:
+    """Raise SpecError for rules that need the table of a step that writes none: the file tells most
+    by their type, others only once the types of the columns are known."""
+    if step.target is None:
+        raise SpecError(
+            "this rule looks at the whole table, and the step writes none",
+            where=f"{run.where(step)}: rule {rules[0].type}",
+            do="Add `{kind: delta}` to the step's sinks, or write a rule that looks at single rows",
+        )
+
+
+def refuse_incomparable(run: Run, step: Step, keys: list[str], columns: StructType) -> None:
+    """Raise SpecError for columns that a transform makes and that Spark cannot compare as keys, or
+    cannot tell rows of one key apart by; of a step without one the file alone tells."""
+    for field in columns.fields if step.dedup is not None else ():
+        kind = field.dataType.simpleString()
+        why = why_incomparable(kind) if field.name in keys else None
+        if why is None and step.remembers:
+            why = why_unhashable(kind)
+        if why is not None:
+            raise SpecError(
+                f"rows are compared by column {field.name!r}, and {why}",
+                where=f"{run.where(step)}: dedup",
+                value=kind,
+                do="Name other columns as `keys`, or write to_json in the transform",
+            )
+
+
+def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:
+    """Raise SpecError for a range that cannot be replaced in one commit.
+
+    Args: gathers: the transform keeps state, so its rows come in later batches, or not at all.
+    """
+    if not run.mode.replaces:
+        return
+    if gathers or (step.dedup is not None and step.dedup.memory == "state"):
+        raise SpecError(
+            "a step that keeps state gives its rows in later batches than the one that replaces "
+            "the range, which would be left empty",
+            where=run.where(step),
+            do=f"{_MERGE}, or rebuild this step from its start: move its checkpoint and table away",
+        )
+    readers = [other.name for other in run.pipeline.steps if other.source.reads_step == step.name]
+    if readers:
+        raise SpecError(
+            "the range is replaced by deleting rows, and a step that reads this table as a stream "
+            "of new rows would stop there for good",
+            where=run.where(step),
+            value=f"read by {', '.join(readers)}",
+            do=_MERGE,
+        )
+
+
+def refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
+    """Raise PreflightError where the table is gone that a step's finished batches have filled: it
+    is the memory of what was read."""
+    if not plan.target.exists or manifest.target == "":
+        return
+    if Checkpoint.below(plan.place.checkpoint).newest_commit is None:
+        return
+    if table_exists(run.spark, plan.target.path):
+        return
+    moved = manifest.target not in (None, plan.target.path)
+    what = (
+        f"the step's table was {manifest.target}, and there is none at its new place"
+        if moved
+        else "the step's table is gone, and with it the memory of every row that was written"
+    )
+    raise PreflightError(
+        what,
+        where=plan.target.path,
+        value=f"checkpoint {plan.place.checkpoint}",
+        do=f"{'Move' if moved else 'Put'} the table {'there' if moved else 'back'}, or remove the "
+        "checkpoint as well: the next run then reads the source from its start into a new table "
+        "(of a topic, what the brokers still hold)",
+    )

@@ -1,0 +1,39 @@
+"""What the steps of one run share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from ..checkpoint import Rights
+from ..report import BatchReport
+from ..spec import Mode, Pipeline, Step
+from ..storage import Paths
+
+Progress = Callable[[str, int, int, BatchReport | None], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a pipeline."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    paths: Paths
+    mode: Mode
+    run_id: str
+    rights: Rights
+    on_progress: Progress
+
+    @property
+    def deadline(self) -> float:
+        """`time.monotonic()` after which no batch starts."""
+        return self.rights.deadline
+
+    def checkpoint(self, step: Step) -> str:
+        """The folder of a step's checkpoint."""
+        return self.mode.checkpoint(self.paths, step.name)
+
+    def where(self, step: Step) -> str:
+        """A step, for messages."""
+        return f"{self.pipeline.name}.{step.name}"

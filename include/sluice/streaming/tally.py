@@ -1,0 +1,156 @@
+"""What the batches of a step came to: the one thing that changes while a step runs."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..backlog import table_version
+from ..checkpoint import Checkpoint, Entry, find_unreported, forget, note_batch
+from ..quality.rules import RowRule, row_result
+from ..report import Counts, RuleResult, StepReport, add_histograms, merge_ranges
+from ..storage import Paths
+from .survey import Verdict
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the report of a step says from the start. `target`: empty for a step without a table.
+    `shown`: where its rows go, for people. `within`: of `dedup`, as written."""
+
+    name: str
+    target: str
+    shown: str
+    quarantine: str
+    late: str
+    within: str | None
+
+
+class Tally:
+    """The batches of one step so far, those of runs that did not live to report them among them.
+
+    `checkpoint`: the folder of the step's checkpoint.
+    """
+
+    def __init__(self, checkpoint: str, run_id: str, facts: Facts) -> None:
+        self.checkpoint, self.run_id, self.facts = checkpoint, run_id, facts
+        before = Checkpoint.below(checkpoint)
+        self._before = before.newest_commit, before.watermark_ms
+        self.finished: list[Entry] = []
+        self.warnings: list[str] = []
+        self.table_results: list[RuleResult] = []
+        self.left_for_next_run = False
+        self._rules: list[RowRule] = []
+        self._refused: dict[str, Verdict] = {}
+        self._timings: dict[str, float] = {}
+
+    @property
+    def step(self) -> str:
+        """The step's name."""
+        return self.facts.name
+
+    @property
+    def amount(self) -> int:
+        """How much of the backlog is done, in the unit of the source."""
+        return sum(entry.amount for entry in self.finished)
+
+    def resume(self, paths: Paths, step: str) -> None:
+        """Take over what a run that died had finished, and forget the notes a report holds."""
+        newest = Checkpoint.below(self.checkpoint).newest_commit
+        missing, reported = find_unreported(paths, step, self.checkpoint, self.run_id, newest)
+        for entry in missing:
+            self.finished.append(entry)
+            note_batch(self.checkpoint, entry.model_copy(update={"run_id": self.run_id}))
+        forget(self.checkpoint, reported)
+
+    def take(self, entry: Entry) -> None:
+        """Note a finished batch, before Spark commits it."""
+        note_batch(self.checkpoint, entry)
+        self.finished.append(entry)
+
+    def judge_by(self, rules: list[RowRule]) -> None:
+        """The row-level rules whose verdicts the batches carry."""
+        self._rules = rules
+
+    def refuse(self, verdicts: dict[str, Verdict], results: list[RuleResult]) -> None:
+        """Keep what the rules found in a batch that was refused."""
+        self._refused = verdicts
+        self.table_results += [result for result in results if result.level == "table"]
+
+    def warn(self, *sentences: str) -> None:
+        """What a person should know, each once."""
+        self.warnings += [s for s in dict.fromkeys(sentences) if s not in self.warnings]
+
+    def spend(self, phase: str, seconds: float) -> None:
+        """Add to the time of a phase."""
+        self._timings[phase] = self._timings.get(phase, 0.0) + seconds
+
+    def close(self) -> None:
+        """Leave out a batch that Spark did not commit: the next run gets it again, finds its rows
+        in the table, and reports it."""
+        newest = Checkpoint.below(self.checkpoint).newest_commit
+        self.finished = [
+            entry
+            for entry in self.finished
+            if newest is not None and entry.batch.batch_id <= newest
+        ]
+
+    def report(self) -> StepReport:
+        """The step's part of the report."""
+        batches, after = [e.batch for e in self.finished], Checkpoint.below(self.checkpoint)
+        samples = sorted({sample for batch in batches for sample in batch.conflict_samples})
+        self.warn(*(warning for batch in batches for warning in batch.warnings))
+        sent = sum((Counter(batch.delivered) for batch in batches), Counter())
+        places = dict.fromkeys(place for batch in batches for place in batch.delivered)
+        facts = self.facts
+        tables = {"target": facts.target, "quarantine": facts.quarantine, "late": facts.late}
+        versions = {name: table_version(path) for name, path in tables.items() if path}
+        return StepReport(
+            name=facts.name,
+            target=facts.shown,
+            quarantine=facts.quarantine,
+            within=facts.within,
+            counts=sum((batch.counts for batch in batches), Counts()),
+            batches=batches,
+            rules=self._rule_results() + self.table_results,
+            offsets_before=self._before[0],
+            watermark_before_ms=self._before[1],
+            offsets_after=after.newest_commit,
+            watermark_after_ms=after.watermark_ms,
+            files_read=sum(batch.files for batch in batches),
+            bytes_read=sum(entry.bytes for entry in self.finished),
+            ranges=_merge(batch.ranges for batch in batches),
+            delivered={place: sent[place] for place in places},
+            conflicts=sum(batch.conflicts for batch in batches),
+            overtaken=sum(batch.overtaken for batch in batches),
+            conflict_samples=samples[:1] + samples[1:][-1:],
+            lateness=_add(batch.lateness for batch in batches),
+            left_for_next_run=self.left_for_next_run,
+            versions={name: version for name, version in versions.items() if version is not None},
+            warnings=list(self.warnings),
+            timings={phase: round(seconds, 3) for phase, seconds in self._timings.items()},
+        )
+
+    def _rule_results(self) -> list[RuleResult]:
+        """The verdict of each row rule over the batches; of the samples the first and the last."""
+        return [row_result(rule, *self._verdict(rule.name)) for rule in self._rules]
+
+    def _verdict(self, rule: str) -> Verdict:
+        told = (*(entry.rules for entry in self.finished), self._refused)
+        found = [verdicts[rule] for verdicts in told if rule in verdicts]
+        texts = sorted({text for _, _, samples in found for text in samples})
+        evaluated = sum(evaluated for evaluated, _, _ in found)
+        return evaluated, sum(bad for _, bad, _ in found), texts[:1] + texts[1:][-1:]
+
+
+def _merge(ranges: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    whole: dict[str, tuple[int, int]] = {}
+    for part in ranges:
+        whole = merge_ranges(whole, part)
+    return whole
+
+
+def _add(histograms: Iterable[list[int]]) -> list[int]:
+    total: list[int] = []
+    for histogram in histograms:
+        total = add_histograms(total, histogram)
+    return total

@@ -1,0 +1,56 @@
+"""The user's SQL or Python between parse and rules, without losing sight of a row.
+
+What a transform does is read from its analyzed plan. Where it only computes columns and leaves rows
+out (`SELECT ... WHERE ...`, `rows.where(...)`), it becomes columns of the one frame: a row that it
+leaves out stays, marked `filtered`. Anything else may change the number of rows and runs on a
+branch of its own, beside the records it was given, which are counted.
+"""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ...spark.columns import ENTERED, STAGE
+from ...spark.plans import analyzed_plan
+from .branch import run_on_branch
+from .every_row import find_chain, keep_every_row
+from .names import CARRIED, check_names
+from .origin import ROW, mark, view_of
+from .user import call_function, load_function, read_sql, run_sql
+
+__all__ = ["apply_transform", "business_columns"]
+
+
+def apply_transform(frame: DataFrame, folder: Path, reference: str | None) -> DataFrame:
+    """The transform's columns, and `_raw`, `_defect`, `_rescued`, `_source` and `_stage`.
+
+    Args:
+        frame: the source's columns, and `_raw`, `_defect`, `_rescued`, `_source`.
+        folder: of the pipeline's YAML.
+        reference: a `.sql` file or `file.py:function`; None leaves the rows as they are.
+
+    Raises SpecError with the sentence of Spark or of the user's code, and for columns that bear an
+    engine's name.
+    """
+    if reference is None:
+        check_names([name for name in frame.columns if name not in CARRIED], "source")
+        return frame.withColumn(STAGE, F.lit(ENTERED))
+    where, marked = str(folder / reference), mark(frame)
+    if reference.endswith(".sql"):
+        sql = read_sql(folder, reference)
+        result = run_sql(view_of(marked, sql), sql, where)
+    else:
+        function = load_function(folder, reference)
+        result = call_function(function, view_of(marked, ROW), where)
+    plan = analyzed_plan(result)
+    chain = find_chain(plan, frame.sparkSession)
+    if chain is not None:
+        return keep_every_row(frame.sparkSession, chain, where)
+    return run_on_branch(frame, plan, where)
+
+
+def business_columns(frame: DataFrame) -> StructType:
+    """The user's columns of a transformed frame."""
+    return StructType([f for f in frame.schema.fields if f.name not in (*CARRIED, STAGE)])

@@ -1,0 +1,53 @@
+"""The tries of a batch: each is numbered before its first write, and what an earlier one left half
+done is taken back before a row is judged anew."""
+
+from hashlib import sha256
+
+from pyspark.sql import SparkSession
+
+from ..checkpoint import Attempt, Rights, note_attempt, read_attempt
+from ..sources import BatchInput
+from ..spark.columns import BATCH_KEY
+from ..spark.tables import delete_rows
+from .plan import Plan
+
+_WHY = {
+    "definition": "under another definition (rules, schema, transform, event time or dedup)",
+    "input": "over another input",
+}
+
+
+def take_back(plan: Plan, rights: Rights, number: int, session: SparkSession) -> None:
+    """Remove the refused and late rows of earlier tries of a batch that has no target commit.
+
+    So a batch is finished under one definition, over one input.
+    """
+    if number != plan.open_batch and read_attempt(plan.place.checkpoint, number) is None:
+        return
+    key = plan.batch_key(number).replace("'", "''")
+    with rights.turn(plan.step.name, plan.table) as may_write:
+        for table in (plan.place.quarantine, plan.place.late):
+            may_write()
+            delete_rows(session, table, f"{BATCH_KEY} = '{key}' AND _batch_id = {number}")
+
+
+def begin_try(plan: Plan, number: int, taken: BatchInput) -> tuple[Attempt, str]:
+    """Note a try before its first write. Out: the try, and what a person should know of the one
+    before it (empty most often)."""
+    earlier = read_attempt(plan.place.checkpoint, number)
+    tries = earlier.number + 1 if earlier is not None else int(number == plan.open_batch)
+    digest = sha256(repr((sorted(taken.names), sorted(taken.ranges.items()))).encode())
+    attempt = Attempt(
+        batch=number,
+        number=tries,
+        definition=plan.definition,
+        input=digest.hexdigest()[:16],
+    )
+    note_attempt(plan.place.checkpoint, attempt)
+    changed = attempt.differs_from(earlier) if earlier is not None else None
+    if changed is None:
+        return attempt, ""
+    return attempt, (
+        f"batch {number} had been begun {_WHY[changed]}: what that had left was taken back, and "
+        "all of the batch was judged anew"
+    )

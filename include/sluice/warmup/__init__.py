@@ -1,0 +1,1 @@
+"""The last part of set-up: runs a small pipeline, so that every later run starts faster."""

@@ -1,0 +1,97 @@
+"""How the JVM is started: nothing secret where everyone can read, nothing said without need."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SECRET = "s3cret=1 \\ ü\n2"
+SESSION = """
+import json, os, sys, psutil
+from sluice.launch import spark_settings
+from sluice.spark.session import open_session
+from sluice.spec import load_pipeline
+
+with open_session(spark_settings(load_pipeline(sys.argv[1]), 0, root=sys.argv[2])) as spark:
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    print(json.dumps({
+        "secret": spark.conf.get("spark.hadoop.some.password"),
+        "heap": spark.conf.get("spark.driver.memory"),
+        "commands": [
+            " ".join(each.cmdline()) for each in family if each.status() != psutil.STATUS_ZOMBIE
+        ],
+        "left": [name for name in os.listdir(os.environ["TMPDIR"]) if name.endswith(".conf")],
+    }))
+"""
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    """(pipeline file, root): one row to read; temporary files go to a folder of the test."""
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "landing" / "a.jsonl").write_text('{"id": "a"}\n')
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("SOME_PASSWORD", SECRET)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    spec = {
+        "name": "quiet",
+        "spark": {"spark.hadoop.some.password": "${SOME_PASSWORD}", "spark.driver.memory": "1g"},
+        "steps": [
+            {
+                "name": "rows",
+                "source": {
+                    "kind": "files",
+                    "path": str(tmp_path / "landing"),
+                    "format": "json",
+                    "schema": {"id": "string"},
+                },
+                "sink": {"kind": "delta", "mode": "append"},
+            }
+        ],
+    }
+    file = tmp_path / "quiet.yaml"
+    file.write_text(json.dumps(spec))
+    return file, tmp_path / "root"
+
+
+def run(*command) -> subprocess.CompletedProcess:
+    """Run Python in a process of its own, whose JVM is started by it."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
+    return subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300, env=env
+    )
+
+
+def test_a_secret_setting_reaches_spark_and_no_command_line(scene):
+    done = run("-c", SESSION, *scene)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["secret"], found["heap"]) == (SECRET, "1g")
+    java = [command for command in found["commands"] if "java" in command.split()[0]]
+    assert java and "-Xmx1g" in java[0]
+    assert not [command for command in found["commands"] if "s3cret" in command]
+    assert found["left"] == []
+
+
+def test_a_run_says_nothing_but_its_report(scene):
+    file, root = scene
+    done = run("-m", "sluice.cli", "run", "--spec", file, "--root", root)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("quiet: DONE")
+    assert [line for line in done.stderr.splitlines() if not line.startswith("rows: ")] == []
+    assert list(Path(os.environ["TMPDIR"]).glob("sluice-*")) == []
+
+
+def test_a_run_that_fails_says_where_the_words_of_the_jvm_are(scene):
+    file, root = scene
+    spec = json.loads(file.read_text())
+    spec["spark"]["spark.driver.extraJavaOptions"] = "-agentlib:nosuch"
+    file.write_text(json.dumps(spec))
+    done = run("-m", "sluice.cli", "run", "--spec", file, "--root", root)
+    assert done.returncode in (5, 6)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("What Spark itself said: ")
+    assert "agent library nosuch" in Path(said.removeprefix("What Spark itself said: ")).read_text()

@@ -1,0 +1,143 @@
+"""Transforms in whole runs: what is refused, what a run ends with, and what of a row is told."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sluice.errors import ExitCode
+from sluice.quality import validate_table
+from sluice.report import Outcome
+from sluice.spec import RuleSpec
+
+from tests.spark.factories import Project
+
+FILES = {
+    "kind": "files",
+    "format": "json",
+    "schema": {"id": "string", "n": "bigint", "ssn": "string", "at": "timestamp"},
+    "max_files_per_batch": 1,
+}
+WATERMARK = "def clean(rows):\n    return rows.withWatermark('at', '1 hour')\n"
+SSN = "123-45-6789"
+
+
+def line(name: str, n: int = 1, hour: int = 0, ssn: str = "1") -> str:
+    return (
+        json.dumps({"id": name, "n": n, "ssn": ssn, "at": f"2026-01-01T{hour:02d}:30:00Z"}) + "\n"
+    )
+
+
+def project(spark, folder: Path, text: str, step: dict | None = None, **pipeline) -> Project:
+    file = "t.py" if "def clean" in text else "t.sql"
+    (folder / file).write_text(text)
+    transform = "t.py:clean" if file == "t.py" else file
+    step = {"transform": transform, "sink": {"mode": "append"}, **(step or {})}
+    return Project(spark, folder, FILES, step, pipeline)
+
+
+def test_a_where_keeps_rows_from_being_computed_and_they_are_counted_as_filtered(spark, tmp_path):
+    shop = project(spark, tmp_path, "SELECT id, 12 / n AS part FROM source WHERE n <> 0")
+    shop.land("1.json", line("a", 4) + line("b", 0) + "no record\n")
+    report = shop.run()
+    assert (report.exit_code, report.error) == (ExitCode.DONE, None)
+    assert (report.counts.read, report.counts.written, report.counts.malformed) == (3, 1, 1)
+    assert shop.rows("id", "part") == Counter([("a", 3.0)])
+
+
+def test_a_value_that_cannot_be_computed_ends_the_run_for_good_and_is_told_nowhere(spark, tmp_path):
+    shop = project(
+        spark, tmp_path, "SELECT id, at, CAST(ssn AS INT) AS ssn FROM source", pii=["ssn"]
+    )
+    shop.land("1.json", line("a", ssn="17") + line("b", ssn=SSN))
+    report = shop.run()
+    assert report.exit_code == ExitCode.TERMINAL
+    assert "CAST_INVALID_INPUT in CAST(ssn AS INT)" in report.error
+    stored = [path for path in (tmp_path / "root" / "reports").rglob("*") if path.is_file()]
+    assert {path.suffix for path in stored} >= {".json", ".html"}
+    assert not [path for path in stored if SSN in path.read_text()]
+
+
+def test_a_rule_whose_job_fails_on_a_value_of_another_column_does_not_tell_it(spark):
+    rows = spark.createDataFrame([("a", SSN)], "id string, ssn string")
+    rows = rows.selectExpr("id", "CAST(ssn AS INT) AS ssn", "length(id) + CAST(ssn AS INT) AS n")
+    rule = RuleSpec(type="expect_column_mean_to_be_between", kwargs={"column": "n", "min_value": 0})
+    (result,) = validate_table(rows, [rule], {"ssn"})
+    assert (result.outcome, SSN in result.message) == (Outcome.ERROR, False)
+    assert "CAST_INVALID_INPUT" in result.message
+
+
+def test_a_second_watermark_is_refused_before_the_start_with_what_to_write(spark, tmp_path):
+    dedup = {
+        "event_time": {"column": "at"},
+        "dedup": {"keys": ["id"], "within": "2 days"},
+        "sink": {},
+    }
+    shop = project(spark, tmp_path, WATERMARK, dedup)
+    shop.land("1.json", line("a"))
+    report = shop.run()
+    assert report.exit_code == ExitCode.TERMINAL
+    assert "withWatermark" in report.error and "Leave `withWatermark` out" in report.error
+    assert not (tmp_path / "root" / "checkpoints" / "p" / "s" / "spark").exists()
+
+
+KEYS = {
+    "map": ("SELECT id, at, map(id, n) AS tags FROM source", "*"),
+    "variant": ("SELECT id, at, parse_json(to_json(map(id, n))) AS tags FROM source", ["tags"]),
+}
+
+
+@pytest.mark.parametrize(("text", "keys"), KEYS.values(), ids=KEYS)
+def test_a_key_that_spark_cannot_compare_is_terminal_and_named(spark, tmp_path, text, keys):
+    dedup = {"keys": keys, "within": "2 days"}
+    shop = project(
+        spark, tmp_path, text, {"event_time": {"column": "at"}, "dedup": dedup, "sink": {}}
+    )
+    shop.land("1.json", line("a") + line("a", n=2))
+    report = shop.run()
+    assert report.exit_code == ExitCode.TERMINAL
+    assert "tags" in report.error
+
+
+def test_rows_of_a_stream_know_their_file_whatever_a_query_does_to_them(spark, tmp_path):
+    countries = tmp_path / "countries"
+    spark.sql("SELECT 'a' AS id, 'DE' AS country").write.format("delta").save(str(countries))
+    shop = project(
+        spark,
+        tmp_path,
+        "WITH known AS (SELECT s.*, c.country FROM source s "
+        f"JOIN delta.`{countries}` c USING (id) WHERE n > 0), "
+        "parts AS (SELECT id, country, part FROM known "
+        "LATERAL VIEW explode(sequence(1, n)) t AS part) "
+        "SELECT id, country, part FROM parts",
+    )
+    shop.land("1.json", line("a", 2) + line("b", 3) + "no record\n")
+    shop.land("2.json", line("a", 1))
+    report = shop.run()
+    assert (report.exit_code, report.error) == (ExitCode.DONE, None)
+    assert shop.rows("id", "country", "part", source="1.json") == Counter(
+        [("a", "DE", 1), ("a", "DE", 2)]
+    )
+    assert shop.rows("part", source="2.json") == Counter([(1,)])
+    assert [(row.row, row.reasons) for row in shop.quarantine()] == [("no record", ["malformed"])]
+
+
+SUMS = """
+from pyspark.sql import functions as F
+def clean(rows):
+    hours = F.window("at", "1 hour")
+    sums = rows.withWatermark("at", "0 seconds").groupBy(hours, F.col({by}).alias("by"))
+    return sums.agg(F.sum({what}).alias("n")).select(F.col("window.start").alias("at"), "n")
+"""
+
+
+def test_a_state_of_another_shape_is_terminal_and_says_what_to_do(spark, tmp_path):
+    shop = project(spark, tmp_path, SUMS.format(by="'id'", what="'n'"))
+    shop.land("1.json", line("a"))
+    shop.land("2.json", line("a", hour=5))
+    assert shop.run().exit_code == ExitCode.DONE
+    (tmp_path / "t.py").write_text(SUMS.format(by="'n'", what="'n'"))
+    shop.land("3.json", line("a", hour=9))
+    report = shop.run()
+    assert report.exit_code == ExitCode.TERMINAL
+    assert "another version of its transform" in report.error and "a new name" in report.error

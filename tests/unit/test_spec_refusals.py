@@ -1,0 +1,190 @@
+"""What a pipeline file cannot mean is refused by the file alone, with what to write instead."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from sluice.cli.app import app
+from sluice.errors import ExitCode, SpecError
+from sluice.runner import run_pipeline
+from sluice.spec import ROW_LEVEL, RunRequest, Step, Window, load_pipeline
+from typer.testing import CliRunner
+
+ON_TABLE = {"type": "expect_table_row_count_to_be_between", "kwargs": {"min_value": 1}}
+ON_ROWS = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "id"}}
+CONSOLE = {"kind": "console"}
+DAY = Window(start="2026-01-01", end="2026-01-02")
+
+
+def step(columns: dict | None = None, **fields: object) -> dict:
+    """A step over JSON files; `...` leaves a field out."""
+    schema = {"id": "string", "at": "timestamp", **(columns or {})}
+    given = {
+        "name": "s",
+        "source": {"path": "in", "format": "json", "schema": schema},
+        "event_time": {"column": "at"},
+        "dedup": {"keys": ["id"], "within": "2 days"},
+        **fields,
+    }
+    return {name: value for name, value in given.items() if value is not ...}
+
+
+def write(folder: Path, *steps: dict, **pipeline: object) -> Path:
+    """Write a pipeline file."""
+    file = folder / "p.yaml"
+    file.write_text(yaml.safe_dump({"name": "p", **pipeline, "steps": list(steps)}))
+    return file
+
+
+def refusal(folder: Path, *steps: dict, **pipeline: object) -> str:
+    """What `sluice validate` says of a file that it refuses for good."""
+    file = write(folder, *steps, **pipeline)
+    done = CliRunner().invoke(app, ["validate", "--spec", str(file)])
+    assert done.exit_code == ExitCode.TERMINAL, done.output
+    with pytest.raises(SpecError) as caught:
+        load_pipeline(file)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("on_fail", ["warn", "stop"])
+def test_a_rule_on_the_whole_table_needs_a_table(tmp_path, on_fail):
+    said = refusal(
+        tmp_path, step(dedup=..., sink=CONSOLE, rules=[ON_ROWS, ON_TABLE | {"on_fail": on_fail}])
+    )
+    assert "expect_table_row_count_to_be_between looks at the whole table" in said
+    assert "add `{kind: delta}` to its sinks, or write a rule that looks at single rows" in said
+    for sinks in ([{"kind": "delta"}, CONSOLE], {"kind": "delta"}):
+        Step.model_validate(step(sink=sinks, rules=[ON_TABLE]))
+    Step.model_validate(step(dedup=..., sink=CONSOLE, rules=[ON_ROWS]))
+
+
+def test_the_file_knows_which_rules_look_at_single_rows():
+    from sluice.quality.row_rules import ROW_TYPES
+
+    assert set(ROW_TYPES) == ROW_LEVEL
+
+
+@pytest.mark.parametrize("character", list(" ,;{}()\n\t="))
+def test_a_name_that_delta_refuses_is_refused_before_the_run(tmp_path, character):
+    name = f"unit{character}price"
+    nested = {"nested": f"struct<`{name}`:int>"} if character != "\n" else {}
+    for columns in ({name: "double"}, nested or {name: "int"}):
+        said = refusal(tmp_path, step(columns))
+        assert "cannot be a column of a Delta table" in said
+        assert "rename it in a `transform`" in said
+        assert "delta.columnMapping.mode: name" in said
+
+
+def test_a_name_that_delta_refuses_may_be_mapped_or_never_get_there(tmp_path):
+    columns = {"unit price": "double"}
+    (tmp_path / "t.sql").write_text("SELECT id, at FROM source")
+    mapped = {"kind": "delta", "properties": {"delta.columnMapping.mode": "name"}}
+    for fields in ({"sink": mapped}, {"transform": "t.sql"}, {"sink": CONSOLE, "dedup": ...}):
+        load_pipeline(write(tmp_path, step(columns, **fields)))
+    Step.model_validate(step({"unit-price": "double", "a.b": "int", "größe": "int"}))
+
+
+@pytest.mark.parametrize(
+    ("type_", "keys", "says"),
+    [
+        ("map<string,int>", "*", "Spark compares no maps"),
+        ("map<string,int>", ["id", "v"], "Spark compares no maps"),
+        ("struct<m:map<string,int>>", "*", "Spark compares no maps"),
+        ("map<string,map<string,int>>", ["id"], "Spark sorts no maps of such values"),
+        ("map<string,array<variant>>", ["id"], "Spark sorts no maps of such values"),
+        ("variant", "*", "Spark compares no variants"),
+        ("variant", ["v"], "Spark compares no variants"),
+        ("variant", ["id"], "Spark hashes no variants"),
+        ("array<VARIANT>", "*", "Spark compares no variants"),
+    ],
+)
+def test_a_column_that_cannot_be_compared_is_refused_beside_keys(tmp_path, type_, keys, says):
+    said = refusal(tmp_path, step({"v": type_}, dedup={"keys": keys, "within": "2 days"}))
+    assert says in said and "column 'v'" in said
+    assert "write to_json in a `transform`" in said
+
+
+def test_a_column_that_cannot_be_compared_is_taken_where_nobody_compares_it():
+    for type_ in ("map<string,int>", "struct<m:map<string,int>>", "array<variant>"):
+        Step.model_validate(step({"v": type_}))
+    Step.model_validate(step({"v": "variant", "bitmap": "string", "variants": "int"}, dedup=...))
+    Step.model_validate(
+        step({"bitmap": "string", "variants": "int"}, dedup={"keys": "*", "within": "1 day"})
+    )
+    Step.model_validate(step({"v": "variant"}, transform="t.sql"))
+
+
+@pytest.mark.parametrize("sink", [{"kind": "delta"}, {"kind": "delta", "cluster_by": ["at"]}, ...])
+def test_a_delta_sink_takes_the_mode_that_fits_its_step(sink):
+    for fields in ({"dedup": ...}, {}):
+        assert Step.model_validate(step(sink=sink, **fields)).target.mode is None
+    with pytest.raises(ValueError, match="insert_new needs `dedup`"):
+        Step.model_validate(step(dedup=..., sink={"kind": "delta", "mode": "insert_new"}))
+    with pytest.raises(ValueError, match="append does not deduplicate"):
+        Step.model_validate(step(sink={"kind": "delta", "mode": "append"}))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"dedup": ...},
+        {"dedup": ..., "sink": {"mode": "append"}},
+        {"dedup": {"keys": ["id"], "within": "1 day", "memory": "state"}},
+        {"dedup": ..., "sink": {"kind": "files", "path": "out"}},
+        {"dedup": ..., "sink": {"kind": "kafka", "servers": "a:1", "topic": "t"}},
+    ],
+)
+def test_a_backfill_that_would_double_rows_is_refused_at_its_start(tmp_path, fields):
+    file = write(tmp_path, step(**fields))
+    report = run_pipeline(RunRequest(pipeline=str(file), root=str(tmp_path / "r"), window=DAY))
+    assert report.exit_code is ExitCode.TERMINAL
+    assert "write rows that are there already once more" in report.error
+    assert "p.s: " in report.error and "Declare " in report.error
+    assert not (tmp_path / "r" / "tables").exists()
+
+
+def test_a_backfill_that_doubles_nothing_is_not_refused(tmp_path):
+    from sluice.backlog.ranges import refuse_doubling
+
+    upsert = {"kind": "jdbc", "url": "jdbc:postgresql://h/d", "table": "t", "mode": "upsert"}
+    for fields, write_ in (
+        ({}, "merge"),
+        ({"dedup": ..., "sink": upsert | {"keys": ["id"]}}, "merge"),
+        ({"dedup": ..., "sink": CONSOLE}, "merge"),
+        ({"dedup": ...}, "replace"),
+    ):
+        file = write(tmp_path, step(**fields))
+        request = RunRequest(pipeline=str(file), window=DAY, write=write_)
+        refuse_doubling(load_pipeline(file), request)
+    scheduled = RunRequest(pipeline=str(file))
+    refuse_doubling(load_pipeline(write(tmp_path, step(dedup=...))), scheduled)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.hadoop.fs.s3a.secret.key", "abc"),
+        ("spark.hadoop.fs.azure.account.key.lake.dfs.core.windows.net", "abc"),
+        ("spark.hadoop.google.cloud.auth.service.account.private.key", "abc"),
+        ("spark.hadoop.fs.azure.sas.box.lake.dfs.core.windows.net", "abc"),
+        ("spark.ssl.keyPassword", "abc"),
+        ("spark.driver.extraJavaOptions", "-Dx=1 -Djavax.net.ssl.trustStorePassword=abc"),
+        ("spark.hadoop.fs.s3a.access.key", "${KEY:-abc}"),
+    ],
+)
+def test_a_secret_among_sparks_settings_is_refused_without_being_shown(tmp_path, name, value):
+    said = refusal(tmp_path, step(), spark={name: value})
+    assert "a secret does not belong into the file" in said and name in said
+    assert "abc" not in said
+
+
+def test_a_setting_that_is_no_secret_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv("KEY", "abc")
+    settings = {
+        "spark.hadoop.fs.s3a.secret.key": "${KEY}",
+        "spark.driver.extraJavaOptions": "-Dlogin=${KEY} -Dtoken=${KEY}",
+        "spark.sql.shuffle.partitions": 4,
+        "spark.sql.caseSensitive": True,
+    }
+    file = write(tmp_path, step({"api_key": "string"}), spark=settings)
+    assert load_pipeline(file).spark["spark.hadoop.fs.s3a.secret.key"] == "abc"
