@@ -5,8 +5,8 @@ from pyspark.sql import functions as F
 
 from ..checkpoint import Entry
 from ..quality.expectations import validate_table
-from ..quality.names import rule_name
-from ..report import Outcome, RuleResult
+from ..quality.table_result import failure
+from ..report import RuleResult
 from ..spark.columns import BATCH_KEY, col
 from ..spark.tables import frame_of
 from ..spec import RuleSpec
@@ -26,14 +26,4 @@ def judge_run(spark: SparkSession, plan: Plan, entries: list[Entry]) -> list[Rul
 
 def could_not_judge(rules: list[RuleSpec], why: str) -> list[RuleResult]:
     """Table-level rules that nobody could judge in this run, which is no pass."""
-    return [
-        RuleResult(
-            name=rule_name(rule),
-            type=rule.type,
-            level="table",
-            on_fail=rule.on_fail,
-            outcome=Outcome.ERROR,
-            message=why,
-        )
-        for rule in rules
-    ]
+    return [failure(rule, why) for rule in rules]
