@@ -5,8 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .backlog import StepBacklog, measure_pipeline
@@ -14,69 +12,19 @@ from .backlog.probe import Range
 from .backlog.queues import Queues
 from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
 from .checkpoint import Rights, hold_lease
-from .errors import ExitCode, LeaseLost, SluiceError, TransientError
+from .errors import LeaseLost, SluiceError, TransientError
 from .launch.settings import SMALL_BACKLOG, spark_settings
-from .report import Outcome, RunReport, write_report
-from .report.cost import measure_cost
+from .report import RunReport, write_report
 from .report.ending import DONE, NOTHING_NEW, OUT_OF_TIME, Ending
-from .spec import Mode, Pipeline, RunRequest, Step, check_trial, load_pipeline
-from .storage import Paths
+from .report.story import Story
+from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .streaming.run import Progress
-    from .streaming.tally import Tally
 
 _log = logging.getLogger(__name__)
-
-
-class Story:
-    """What the report of a run will tell: filled while it goes on, told once, at its end."""
-
-    def __init__(self, request: RunRequest) -> None:
-        self.request, self.mode = request, Mode.of(request)
-        self.started = datetime.now(UTC)
-        self.name = Path(request.pipeline).stem
-        self.tallies: list[Tally] = []
-        self.spark: dict[str, str] = {}
-
-    @property
-    def paths(self) -> Paths:
-        """Where the run's tables, checkpoints and reports lie."""
-        return self.mode.place(self.request.root, self.name)
-
-    def warn(self, step: str, sentences: list[str]) -> None:
-        """What a person should know of a step, where it has begun."""
-        for tally in self.tallies:
-            if tally.step == step:
-                tally.warn(*sentences)
-
-    def tell(self, ending: Ending) -> RunReport:
-        """The report. A table-level `stop` rule is judged at the end, on all rows of the run."""
-        window = self.mode.window
-        seconds, core_seconds = measure_cost()
-        report = RunReport(
-            pipeline=self.name,
-            run_id=self.request.run_id,
-            kind=self.mode.kind,
-            window=f"{window.start} .. {window.end}" if window else None,
-            started=self.started,
-            ended=datetime.now(UTC),
-            status=ending.status,
-            exit_code=ending.exit_code,
-            error=ending.error,
-            steps=[tally.report() for tally in self.tallies],
-            seconds_up=seconds,
-            core_seconds=core_seconds,
-            spark=self.spark,
-        )
-        # One that nobody could evaluate because the time was over is left to the next run.
-        judged = [r for r in report.failed_rules if r.outcome is Outcome.FAILED or ending is DONE]
-        if ending.exit_code is ExitCode.DONE and any(rule.on_fail == "stop" for rule in judged):
-            ended = {"status": "stopped by a rule", "exit_code": ExitCode.STOPPED_BY_RULE}
-            return report.model_copy(update=ended)
-        return report
 
 
 def run_pipeline(request: RunRequest, on_progress: "Progress | None" = None) -> RunReport:
@@ -143,6 +91,8 @@ class Waiting:
 
 def _run(pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progress") -> Ending:
     """Ask what waits, and start Spark only when something does."""
+    if story.mode.refill is not None:
+        return _deliver(pipeline, story, rights, on_progress, story.mode.refill)
     with Queues(story.warn) as queues:
         waiting = _probe(pipeline, story, queues)
         if waiting.nothing:
@@ -164,7 +114,27 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progres
                 if not run_step(run, step, tally, found):
                     return OUT_OF_TIME
                 queues.drained.add(step.name)
-    return DONE
+    return Ending.behind(story.lacking) if story.lacking else DONE
+
+
+def _deliver(
+    pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progress", refill: Refill
+) -> Ending:
+    """Send further sinks what they lack; no source is looked at."""
+    steps = [step for step in pipeline.steps if refill.step in (None, step.name)]
+    with _spark(pipeline, story, 0) as spark:
+        from .streaming.delivering import deliver_step
+        from .streaming.run import Run
+        from .streaming.step import begin_step
+
+        run = Run(
+            spark, pipeline, story.paths, story.mode, story.request.run_id, rights, on_progress
+        )
+        for step in steps:
+            tally = begin_step(run, step)
+            story.tallies.append(tally)
+            deliver_step(run, step, tally, refill)
+    return Ending.behind(story.lacking) if story.lacking else DONE
 
 
 def _probe(pipeline: Pipeline, story: Story, queues: Queues) -> Waiting:

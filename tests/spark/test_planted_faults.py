@@ -5,8 +5,8 @@ import pytest
 from pyspark.sql import DataFrame
 from sluice.errors import ExitCode
 from sluice.streaming import reduction
+from sluice.streaming.outlet import Outlet
 from sluice.streaming.plan import Plan
-from sluice.streaming.target import InsertNew
 
 from tests.spark.shop import Shop, order
 
@@ -67,13 +67,11 @@ def test_a_sink_that_is_given_another_batchs_rows_fails_the_run(spark, tmp_path,
     shop.land(order(1), order(2))
     assert shop.run().status == "done"
     shop.land(order(3), order(4))
-    rows_of = InsertNew.rows_of
+    rows_of = Outlet.rows_of
     monkeypatch.setattr(
-        InsertNew,
+        Outlet,
         "rows_of",
-        lambda target, session, key, commit: rows_of(
-            target, session, key.rpartition("/")[0] + "/0", commit
-        ),
+        lambda outlet, session, key: rows_of(outlet, session, key.rpartition("/")[0] + "/0"),
     )
     assert_unbalanced(shop.run(), "2 rows are to be delivered", "0 are of this batch")
     out = spark.read.parquet(str(tmp_path / "out")).select("order_id").collect()

@@ -113,7 +113,8 @@ def test_every_sink_gets_the_rows_of_the_target_once_also_when_a_batch_comes_aga
     forget_commit(shop, 1)
     again = shop.run()
     assert [batch.replayed for batch in again.steps[0].batches] == [True]
-    assert again.steps[0].delivered == dict.fromkeys(places, 1)
+    # What is only looked at is shown again; the others are known to have the batch.
+    assert again.steps[0].delivered == dict.fromkeys(places[-2:], 1)
     wanted = Counter([("o1", 1), ("o2", 2), ("o3", 3)])
     assert (
         shop.rows("id", "n")
@@ -131,7 +132,7 @@ def test_every_sink_gets_the_rows_of_the_target_once_also_when_a_batch_comes_aga
     assert Counter((r.id, r.n) for r in spark.table("every_sink").collect()) == wanted
     noted = Counter((tmp_path / "noted").read_text().splitlines())
     assert sorted(line.rpartition(" ")[2] for line in noted) == ["o1", "o2", "o3"]
-    assert max(noted.values()) == 2 and len(kafka_broker.read(topic)) == 4
+    assert max(noted.values()) == 1 and len(kafka_broker.read(topic)) == 3
     assert "rows were delivered to jdbc every_sink" in " ".join(
         (Path(shop.paths.reports()) / f"{first.run_id}.html").read_text().split()
     )
@@ -188,14 +189,11 @@ def test_a_database_that_is_away_ends_the_run_as_one_that_may_pass_and_the_next_
         monkeypatch.setattr(JdbcWriter, "deliver", original)
         postgres.start()
     assert report.exit_code is ExitCode.TRANSIENT
+    assert (report.counts.read, report.counts.written, report.counts.duplicate) == (2, 1, 1)
     assert postgres.password not in report.model_dump_json()
     done = shop.run()
-    assert (done.error, done.counts.read, done.counts.written, done.counts.duplicate) == (
-        None,
-        2,
-        1,
-        1,
-    )
+    assert (done.error, done.counts.read) == (None, 0)
+    assert done.steps[0].delivered == {"jdbc away": 1}
     assert select(postgres, "away") == shop.rows("id", "n") == Counter([("o1", 1), ("o2", 2)])
 
 

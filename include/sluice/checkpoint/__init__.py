@@ -6,7 +6,16 @@ from .holder import Holder, check_parents, start_of
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint, SeenFile, normalize_uri
-from .manifest import Manifest, note_target, noted_target, open_manifest
+from .manifest import Manifest, note_target, noted_generation, noted_target, open_manifest
+from .position import (
+    Due,
+    GivenUp,
+    Position,
+    Sent,
+    read_position,
+    split_key,
+    write_position,
+)
 from .rights import Rights
 
 __all__ = [
@@ -25,9 +34,17 @@ __all__ = [
     "note_batch",
     "note_attempt",
     "note_target",
+    "noted_generation",
     "noted_target",
     "open_manifest",
     "Attempt",
+    "Due",
+    "GivenUp",
+    "Position",
+    "Sent",
+    "read_position",
+    "split_key",
+    "write_position",
     "read_attempt",
     "Rights",
     "take_turn",

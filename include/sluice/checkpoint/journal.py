@@ -1,12 +1,11 @@
 """The batches a run finished, noted one by one beside the checkpoint, so that a run that dies
 before its report does not take their counts with it."""
 
-from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from ..report import BatchReport, kept_reports, read_report
+from ..report import BatchReport, told_by
 from ..storage import Paths, open_path, replace_file
 
 
@@ -66,11 +65,8 @@ def find_unreported(
 
 def _is_reported(paths: Paths, step: str, entry: Entry, run_id: str | None) -> bool:
     """Whether a report holds it that will not be replaced: any but that of `run_id`."""
-    reports = kept_reports(paths.reports(), entry.run_id)
-    if entry.run_id != run_id:
-        with suppress(FileNotFoundError):  # the run died before its report
-            reports.append(read_report(paths.reports(), entry.run_id))
-    return any((step, entry.batch.identity) in report.told for report in reports)
+    told = told_by(paths.reports(), entry.run_id, replaced=entry.run_id == run_id)
+    return (step, entry.batch.identity) in told
 
 
 def forget(checkpoint: str, entries: list[Entry]) -> None:

@@ -65,6 +65,12 @@ def note_target(checkpoint: str, manifest: Manifest, target: str) -> None:
         replace_file(path, json.dumps(asdict(replace(manifest, target=target))))
 
 
+def noted_generation(checkpoint: str) -> str | None:
+    """A checkpoint's generation; None for one that has no manifest."""
+    path = open_path(checkpoint) / "manifest.json"
+    return json.loads(path.read_text()).get("generation") if path.exists() else None
+
+
 def noted_target(checkpoint: str) -> str | None:
     """The table that a checkpoint's batches fill; empty for none, None where nobody noted it."""
     path = open_path(checkpoint) / "manifest.json"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .holder import check_parents
-from .lease import Lease, take_turn
+from .lease import Lease, hold_lease, take_turn
 
 _SHORTEST_WAIT = 60.0
 """Seconds for which a run waits for its turn even when its time is nearly up."""
@@ -41,6 +41,14 @@ class Rights:
         """Raise LeaseLost when any step's checkpoint was taken over."""
         for lease in self._leases.values():
             lease.check()
+
+    @contextmanager
+    def turn_at_sinks(self, folder: str) -> Iterator[None]:
+        """The right to change what the further sinks of a step are known to have: a backfill may
+        be at them as well as the schedule. Args: folder: of their positions."""
+        wait = max(_SHORTEST_WAIT, self.deadline - time.monotonic())
+        with hold_lease(f"{folder}/lease", self._run_id, wait):
+            yield
 
     @contextmanager
     def turn(self, step: str, table: str) -> Iterator[Callable[[], None]]:

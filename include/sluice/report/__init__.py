@@ -5,10 +5,12 @@ from .lateness import BOUNDS, add_histograms
 from .model import (
     COMMITS,
     BatchReport,
+    Delivered,
     Outcome,
     RuleResult,
     RunReport,
     StepReport,
+    Undelivered,
     merge_ranges,
 )
 from .render import render_html, render_text
@@ -18,6 +20,7 @@ from .store import (
     list_reports,
     read_report,
     report_path,
+    told_by,
     write_report,
 )
 
@@ -26,10 +29,12 @@ __all__ = [
     "COMMITS",
     "BatchReport",
     "Counts",
+    "Delivered",
     "Outcome",
     "RuleResult",
     "RunReport",
     "StepReport",
+    "Undelivered",
     "add_histograms",
     "kept_reports",
     "latest_report",
@@ -39,5 +44,6 @@ __all__ = [
     "render_html",
     "render_text",
     "report_path",
+    "told_by",
     "write_report",
 ]

@@ -1,11 +1,10 @@
 """How a run ended: status, exit code and error belong together."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from ..errors import CheckpointBusy, ExitCode, RuleStop, SluiceError, TransientError
-
-Status = Literal["done", "nothing new", "stopped by a rule", "failed", "out of time"]
+from .model import Status, Undelivered
+from .units import format_amount, format_time
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,26 @@ class Ending:
             )
         )
 
+    @classmethod
+    def behind(cls, lacking: list[Undelivered]) -> "Ending":
+        """The end of a run whose rows all have their fate, and of which a further sink lacks some:
+        worth one more try unless only a person can mend it."""
+        person = any(sink.needs_person for sink in lacking)
+        code = ExitCode.TERMINAL if person else ExitCode.TRANSIENT
+        return cls("undelivered", code, " ".join(map(describe_lack, lacking)))
+
     @property
     def is_complete(self) -> bool:
         """True where nothing is left that this run was to do."""
-        return self.status in ("done", "nothing new")
+        return self.status in ("done", "nothing new", "undelivered")
+
+
+def describe_lack(lack: Undelivered) -> str:
+    """What a sink lacks, since when and why, in a sentence."""
+    rows, more = format_amount(lack.rows, "row"), "" if lack.batches == 1 else "es"
+    said = f": {lack.said}" if lack.said else "."
+    since = format_time(lack.since)
+    return f"{lack.sink} lacks {rows} of {lack.batches:,} batch{more} since {since}{said}"
 
 
 DONE = Ending()

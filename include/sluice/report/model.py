@@ -22,6 +22,10 @@ def merge_ranges(
     return {**first, **second, **both}
 
 
+Status = Literal["done", "nothing new", "stopped by a rule", "failed", "out of time", "undelivered"]
+"""How a run ended; `undelivered`: every row has its fate, and a further sink lacks some."""
+
+
 class Outcome(StrEnum):
     """A rule that could not be evaluated is not a pass."""
 
@@ -66,7 +70,7 @@ class BatchReport(Record):
     """Offsets (or commits of a table), from and until (not included), by `topic/partition` (or
     `commits of <table>`)."""
     delivered: dict[str, int] = {}
-    """Rows given to each sink beside the target."""
+    """Rows given to each sink, in a step without a target."""
     seconds: float = 0.0
     conflicts: int = 0
     """Keys of which a copy had other content, in the batch or in the table."""
@@ -85,6 +89,34 @@ class BatchReport(Record):
     def identity(self) -> str:
         """Its key; its number in a report of before batches had keys."""
         return self.key or str(self.batch_id)
+
+
+class Delivered(Record):
+    """A batch that a further sink got in this run. `missing`: rows of it that the target did not
+    hold any more."""
+
+    sink: str
+    key: str
+    rows: int
+    missing: int = 0
+
+    @property
+    def identity(self) -> str:
+        """What no other delivery is called."""
+        return f"{self.sink} {self.key}"
+
+
+class Undelivered(Record):
+    """What a further sink lacks. `said`: why it did not take the last of it. `given_up`: rows that
+    a person decided it shall not get."""
+
+    sink: str
+    batches: int = 0
+    rows: int = 0
+    since: datetime | None = None
+    said: str = ""
+    needs_person: bool = False
+    given_up: int = 0
 
 
 class StepReport(Record):
@@ -106,7 +138,10 @@ class StepReport(Record):
     ranges: dict[str, tuple[int, int]] = {}
     """From the first to the last of each of the batches' ranges."""
     delivered: dict[str, int] = {}
-    """Rows given to each sink beside the target, summed over batches."""
+    """Rows given to each sink beside the target in this run, of whichever batches."""
+    deliveries: list[Delivered] = []
+    undelivered: list[Undelivered] = []
+    """After the run, of sinks that follow a target."""
     conflicts: int = 0
     """Keys that came with differing content, summed over batches."""
     overtaken: int = 0
@@ -131,13 +166,13 @@ class RunReport(Record):
     """1: `parsed` stands for `entered`, and `entered` for `made`."""
     pipeline: str
     run_id: str
-    kind: Literal["scheduled", "backfill", "trial"] = "scheduled"
+    kind: Literal["scheduled", "backfill", "trial", "delivery"] = "scheduled"
     """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has
-    a root of its own."""
+    a root of its own; `delivery` only sends further sinks what they lack."""
     window: str | None = None
     started: datetime
     ended: datetime
-    status: Literal["done", "nothing new", "stopped by a rule", "failed", "out of time"]
+    status: Status
     exit_code: ExitCode = ExitCode.DONE
     error: str | None = None
     steps: list[StepReport] = []
@@ -155,8 +190,14 @@ class RunReport(Record):
 
     @property
     def told(self) -> set[tuple[str, str]]:
-        """The batches that it tells of: step and identity."""
-        return {(step.name, batch.identity) for step in self.steps for batch in step.batches}
+        """The batches and deliveries that it tells of: step and identity."""
+        batches = {(step.name, b.identity) for step in self.steps for b in step.batches}
+        return batches | {(step.name, s.identity) for step in self.steps for s in step.deliveries}
+
+    @property
+    def undelivered(self) -> list[Undelivered]:
+        """What further sinks lack."""
+        return [lack for step in self.steps for lack in step.undelivered if lack.batches]
 
     @property
     def failed_rules(self) -> list[RuleResult]:

@@ -1,10 +1,12 @@
 """What a report says of a step beside its counts: further sinks, copies, lateness."""
 
+from collections import Counter
 from collections.abc import Iterator
 
+from .ending import describe_lack
 from .lateness import suggest_within
 from .model import StepReport
-from .units import format_count, printable
+from .units import format_amount, format_count, printable
 
 
 def step_notes(step: StepReport) -> list[str]:
@@ -15,6 +17,19 @@ def step_notes(step: StepReport) -> list[str]:
 def _tell_delivered(step: StepReport) -> Iterator[str]:
     for place, rows in step.delivered.items():
         yield f"{format_count(rows)} rows were delivered to {printable(place)}."
+    missing = Counter[str]()
+    for sent in step.deliveries:
+        missing[sent.sink] += sent.missing
+    for place, rows in (+missing).items():
+        yield (
+            f"{format_amount(rows, 'row')} that {printable(place)} lacked had been deleted from "
+            "the target, or restored away, before the sink could get them."
+        )
+    for lack in step.undelivered:
+        if lack.batches:
+            yield printable(describe_lack(lack))
+        if lack.given_up:
+            yield f"{format_amount(lack.given_up, 'row')} were given up for {printable(lack.sink)}."
 
 
 def _tell_copies(step: StepReport) -> Iterator[str]:

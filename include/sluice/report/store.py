@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,18 @@ def kept_reports(folder: str | os.PathLike, run_id: str) -> list[RunReport]:
     return kept
 
 
+def told_by(folder: str | os.PathLike, run_id: str, *, replaced: bool) -> set[tuple[str, str]]:
+    """What the stored reports of a run tell of: none where it died before its report.
+
+    Args: replaced: its newest report will be written anew, so only what is kept beside counts.
+    """
+    reports = kept_reports(folder, run_id)
+    if not replaced:
+        with suppress(FileNotFoundError):
+            reports.append(read_report(folder, run_id))
+    return set().union(*(report.told for report in reports))
+
+
 def _kept_path(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}.{number}.json")
 
@@ -68,7 +81,9 @@ def _leave_out(report: RunReport, told: set[tuple[str, str]]) -> RunReport:
     for step in report.steps:
         batches = [batch for batch in step.batches if (step.name, batch.identity) not in told]
         counts = sum((batch.counts for batch in batches), Counts())
-        steps.append(step.model_copy(update={"batches": batches, "counts": counts}))
+        sent = [sent for sent in step.deliveries if (step.name, sent.identity) not in told]
+        left = {"batches": batches, "counts": counts, "deliveries": sent}
+        steps.append(step.model_copy(update=left))
     return report.model_copy(update={"steps": steps})
 
 

@@ -17,6 +17,12 @@ _NEXT_STEPS = {
     ExitCode.STOPPED_BY_RULE: "Mend the rows at the source, or change the rule in the pipeline's "
     "YAML, then run again: the same batch is read once more.",
 }
+_UNDELIVERED = {
+    ExitCode.TRANSIENT: "Run it again: the cause may pass by itself, and Airflow retries it. A run "
+    "sends what a sink lacks, also when nothing is new.",
+    ExitCode.TERMINAL: "Mend what the message names, then run again: a run sends what a sink "
+    "lacks, also when nothing is new. `sluice deliver` with --give-up takes a batch off the list.",
+}
 _JUDGED_TOO_LATE = (
     "These rows are in the table: mend or delete them there, or change the rule in the pipeline's "
     "YAML. The next run reads only what came after them."
@@ -28,6 +34,8 @@ _NOT_JUDGED = (
 )
 _ACCOUNTS = {
     "done": "Every row is accounted for.",
+    "undelivered": "Every row is accounted for and the target is complete; a further sink lacks "
+    "some of its rows, and the next run tries it again.",
     "out of time": "The time budget ended the run: every row read is accounted for, the rest "
     "waits for the next run.",
     "nothing new": "Nothing new was waiting: no row was read and no table changed.",
@@ -35,7 +43,7 @@ _ACCOUNTS = {
 _SHOWN_GAPS = 3
 
 Tone = Literal["good", "warn", "bad", "idle"]
-_TONES: dict[str, Tone] = {"nothing new": "idle", "out of time": "warn"}
+_TONES: dict[str, Tone] = {"nothing new": "idle", "out of time": "warn", "undelivered": "bad"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ def judge(report: RunReport) -> Verdict:
     if rules and all(rule.outcome is Outcome.ERROR for rule in rules):
         return Verdict("bad", _NOT_JUDGED)
     sentence = _ACCOUNTS[report.status]
-    if report.status == "done" or report.failed_rules:
+    if report.status in ("done", "undelivered") or report.failed_rules:
         sentence += f" {_describe_rules(rules, report.blocks)}"
     quiet: Tone = "warn" if report.failed_rules or _needs_attention(report) else "good"
     return Verdict("bad" if report.blocks else _TONES.get(report.status, quiet), sentence)
@@ -68,6 +76,8 @@ def next_step(report: RunReport) -> str:
     """What to do after a run that did not end well; empty when there is nothing to do."""
     if report.status == "stopped by a rule" and not _refused_a_batch(report):
         return _JUDGED_TOO_LATE
+    if report.status == "undelivered":
+        return _UNDELIVERED[report.exit_code]
     return _NEXT_STEPS.get(report.exit_code, "")
 
 

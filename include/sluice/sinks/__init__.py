@@ -1,6 +1,6 @@
 """The sinks beside the target: each gets the rows of a batch once, or can tell that it has them."""
 
-from .deliver import WRITERS, deliver, describe_sink, prepare_sinks, writer_of
+from .deliver import WRITERS, deliver, describe_sink, prepare_sink, writer_of
 from .delivery import Delivery
 from .writer import Preparation, Writer
 
@@ -11,6 +11,6 @@ __all__ = [
     "Writer",
     "deliver",
     "describe_sink",
-    "prepare_sinks",
+    "prepare_sink",
     "writer_of",
 ]

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame
 
 from ..spec import (
     ConsoleSink,
@@ -14,9 +13,7 @@ from ..spec import (
     JdbcSink,
     KafkaSink,
     MemorySink,
-    Pipeline,
     SinkKind,
-    Step,
 )
 from .delivery import Delivery
 from .files.sink import FilesWriter
@@ -48,32 +45,29 @@ def describe_sink(sink: SinkKind) -> str:
     return sink.title
 
 
-def prepare_sinks(
-    spark: SparkSession, pipeline: Pipeline, step: Step, schema: StructType, columns: list[str]
-) -> None:
-    """Check each further sink before anything is read, and make tables that are absent.
+def prepare_sink(sink: SinkKind, coming: Preparation) -> None:
+    """Check a further sink before anything is read, and make the table that is absent.
 
-    Args: schema: of the rows they will get, with the system columns. columns: the user's. Raises
-    SpecError, SinkError and TransientError.
+    Raises SpecError, SinkError and TransientError.
     """
-    for sink in step.further_sinks:
-        where = f"{pipeline.name}.{step.name}: {sink.title}"
-        writer_of(sink).prepare(Preparation(spark, schema, columns, pipeline.folder, where))
+    where = f"{coming.where}: {sink.title}"
+    writer_of(sink).prepare(replace(coming, where=where))
 
 
 def deliver(
-    sinks: list[SinkKind], rows: DataFrame, delivery: Delivery, check_right: Callable[[], None]
+    sinks: dict[str, SinkKind],
+    rows: DataFrame,
+    delivery: Delivery,
+    check_right: Callable[[], None],
 ) -> dict[str, int]:
-    """Give rows to each sink; returns how many each has, by its place.
+    """Give rows to each sink; returns how many each has, by its title.
 
     Args: delivery: the batch; each sink gets it under a key of its own. check_right: asked before
     each sink, raises where this run may not write any more. Raises what the sinks raise: the batch
     then comes again.
     """
     delivered: dict[str, int] = {}
-    for number, sink in enumerate(sinks):
+    for title, sink in sinks.items():
         check_right()
-        place = f"{sink.title} ({number + 1})" if sink.title in delivered else sink.title
-        own = replace(delivery, key=f"{delivery.key}/{place}")
-        delivered[place] = writer_of(sink).deliver(rows, own)
+        delivered[title] = writer_of(sink).deliver(rows, delivery.to(title))
     return delivered

@@ -1,6 +1,6 @@
 """One batch on its way to one sink."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -17,8 +17,14 @@ class Delivery:
     """Of the pipeline's YAML."""
     root: str
     """Folder or URI below which relative paths lie."""
+    again: bool = False
+    """A person asked for it: what the sink has counts, not what it has noted."""
     hidden: frozenset[str] = frozenset()
     """Columns whose values are never shown."""
+
+    def to(self, title: str) -> "Delivery":
+        """The same batch under the key of one sink."""
+        return replace(self, key=f"{self.key}/{title}")
 
     @property
     def token(self) -> str:

@@ -181,17 +181,35 @@ def _commit_of(path: str, txn: Transaction) -> Commit:
     return Commit.read(*found)
 
 
+def written_batches(session: SparkSession, path: str, prefix: str) -> dict[str, int]:
+    """Checkpoint generations of a step that wrote to a table -> the newest batch of each.
+
+    Args: prefix: `pipeline/step`. By Delta's own record of transactions, which outlives the log's
+    commits, OPTIMIZE and VACUUM.
+    """
+    found = _transactions(session, path)
+    own = {app_id.removeprefix("sluice/"): number for app_id, number in found.items()}
+    return {name: number for name, number in own.items() if name.startswith(f"{prefix}/")}
+
+
+def _transactions(session: SparkSession, path: str) -> dict[str, int]:
+    """Application id -> the number of its newest write."""
+    if table_version(path) is None:
+        return {}
+    jvm = jvm_of(session)
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
+    defaults = (getattr(log, f"update$default${place}")() for place in (2, 3))
+    known = log.update(False, *defaults).transactions()
+    java = jvm.scala.jdk.javaapi.CollectionConverters.asJava(known)
+    return {str(app_id): int(number) for app_id, number in java.items()}
+
+
 def find_commit(session: SparkSession, path: str, txn: Transaction) -> Commit | None:
     """What an earlier write under a key left in its commit; None when the table has none.
 
     A commit without a note: the table has the write, but its file is cleaned from the log.
     """
-    if table_version(path) is None:
-        return None
-    log = jvm_of(session).org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
-    defaults = (getattr(log, f"update$default${place}")() for place in (2, 3))
-    known = log.update(False, *defaults).transactions().get(txn.app_id)
-    if known.isEmpty() or int(str(known.get())) < txn.number:
+    if _transactions(session, path).get(txn.app_id, -1) < txn.number:
         return None
     found = find_commit_info(path, txn.marks)
     return Commit(-1, {}) if found is None else Commit.read(*found)

@@ -20,7 +20,7 @@ from .pipeline import Pipeline
 from .quantities import format_duration
 from .records import Records
 from .rules import ROW_LEVEL, RuleSpec, rule_columns
-from .run import RunRequest, Window, clean_run_id
+from .run import Refill, RunRequest, Window, clean_run_id
 from .sink import SINKS, Sink
 from .sink_kind import SinkKind
 from .source import SOURCES, Source
@@ -60,6 +60,7 @@ __all__ = [
     "RateSource",
     "Records",
     "RuleSpec",
+    "Refill",
     "RunRequest",
     "Security",
     "Sink",

@@ -1,11 +1,11 @@
-"""What differs between kinds of runs: a drain of what is new, a backfill, a trial."""
+"""What differs between kinds of runs: a drain of what is new, a backfill, a trial, a delivery."""
 
 import time
 from dataclasses import dataclass
 from typing import Literal
 
 from ..storage import Paths
-from .run import RunRequest, Window, clean_run_id
+from .run import Refill, RunRequest, Window, clean_run_id
 from .step import Step
 from .trigger import AVAILABLE_NOW, Trigger, never_ends
 
@@ -15,14 +15,15 @@ class Mode:
     """How a run goes about it, so that nobody asks a request for fields that may be absent.
 
     `name`: of a backfill's own checkpoint, or of a trial's root. `window`: of a backfill.
-    `seconds`: how long each step of a trial takes rows.
+    `seconds`: how long each step of a trial takes rows. `refill`: of a delivery.
     """
 
-    kind: Literal["scheduled", "backfill", "trial"]
+    kind: Literal["scheduled", "backfill", "trial", "delivery"]
     name: str | None = None
     window: Window | None = None
     replaces: bool = False
     seconds: float | None = None
+    refill: Refill | None = None
 
     @classmethod
     def of(cls, request: RunRequest) -> "Mode":
@@ -32,6 +33,8 @@ class Mode:
             return cls("backfill", name, request.window, request.write == "replace")
         if request.dev_seconds is not None:
             return cls("trial", name, seconds=request.dev_seconds)
+        if request.refill is not None:
+            return cls("delivery", refill=request.refill)
         return cls("scheduled")
 
     @property

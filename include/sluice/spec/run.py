@@ -34,6 +34,21 @@ def clean_run_id(run_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.=-]", "_", run_id)[:200]
 
 
+class Refill(Spec):
+    """What `sluice deliver` sends: what the sinks are known to lack, or more.
+
+    `step`, `sink`: of the one that is meant; by default every one. `everything`: all that the
+    target holds and the sink does not have. `since`: of that what the target took in from then on.
+    `keys`: batches by their keys, also those that were given up.
+    """
+
+    step: str | None = None
+    sink: str | None = None
+    everything: bool = False
+    since: datetime | None = None
+    keys: list[str] = []
+
+
 class RunRequest(Spec):
     """One run: which pipeline, under which id, over which window, where things live."""
 
@@ -51,6 +66,8 @@ class RunRequest(Spec):
     dev_seconds: float | None = Field(default=None, gt=0)
     """Makes the run a trial in a root of its own: each step reads from its start, for at most this
     many seconds."""
+    refill: Refill | None = None
+    """Makes the run one that reads no source, and only sends further sinks what they lack."""
     backlog_bytes: int | None = None
     """What the probe saw; chooses the JVM profile."""
 
@@ -60,8 +77,9 @@ class RunRequest(Spec):
 
     @model_validator(mode="after")
     def _check_trial(self) -> "RunRequest":
-        if self.dev_seconds is not None and self.window is not None:
-            raise ValueError("a run is a trial or a backfill, not both")
+        asked = (self.dev_seconds, self.window, self.refill)
+        if sum(kind is not None for kind in asked) > 1:
+            raise ValueError("a run is a trial, a backfill or a delivery, and only one of them")
         return self
 
     @property

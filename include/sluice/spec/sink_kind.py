@@ -12,6 +12,8 @@ class SinkKind(Needs):
     kind: str
     is_target: ClassVar[bool] = False
     """Whether it is the table by which a step remembers its keys."""
+    durable: ClassVar[bool] = True
+    """Whether what it was given outlives the run, so that what it lacks is remembered."""
     continuous: ClassVar[bool] = False
     """Whether Spark's continuous trigger writes to it."""
 

@@ -55,9 +55,15 @@ class Step(Spec):
         return paths.table(self.name, self.target.table) if self.target is not None else ""
 
     @property
-    def further_sinks(self) -> list[SinkKind]:
-        """Every sink but the target."""
-        return [sink for sink in self.sinks if sink is not self.target]
+    def further_sinks(self) -> dict[str, SinkKind]:
+        """Every sink but the target, by its title: what reports call it, and its place is noted
+        under."""
+        found: dict[str, SinkKind] = {}
+        for sink in self.sinks:
+            if sink is not self.target:
+                twin = sink.title in found
+                found[f"{sink.title} ({len(found) + 1})" if twin else sink.title] = sink
+        return found
 
     @property
     def output_mode(self) -> str:

@@ -12,6 +12,7 @@ class ConsoleSink(SinkKind):
 
     kind: Literal["console"]
     rows: int = Field(default=20, ge=1)
+    durable: ClassVar[bool] = False
     continuous: ClassVar[bool] = True
 
     @property
@@ -25,6 +26,7 @@ class MemorySink(SinkKind):
 
     kind: Literal["memory"]
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    durable: ClassVar[bool] = False
 
     @property
     def place(self) -> str:

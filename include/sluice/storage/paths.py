@@ -1,7 +1,9 @@
 """The only place that joins paths: tables, checkpoints and reports under one root."""
 
 import os
+import re
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -134,6 +136,16 @@ class Paths:
     def named_files(self, step: str) -> str:
         """Where the files that a queue named are told to Spark."""
         return f"{self.checkpoint(step)}/named"
+
+    def position(self, step: str, sink: str) -> str:
+        """The file that says what a further sink has got. Args: sink: its title."""
+        readable = re.sub(r"[^A-Za-z0-9._-]+", "-", sink).strip("-")[:80]
+        unique = sha256(sink.encode()).hexdigest()[:8]
+        return f"{self.positions(step)}/{readable}-{unique}.json"
+
+    def positions(self, step: str) -> str:
+        """Folder of the positions of a step's further sinks; their lease lies there as well."""
+        return self._join("positions", self.pipeline, step)
 
     def reports(self) -> str:
         """Folder with one JSON and one HTML file a run."""

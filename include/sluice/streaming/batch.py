@@ -8,19 +8,19 @@ than that is taken back and judged anew.
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ..checkpoint import Checkpoint, Entry, Rights
 from ..report import BatchReport, Counts
+from ..sinks import deliver
 from ..sources import BatchInput
 from ..spark.kept import keep_rows
 from ..spark.operators import count_duplicates_in_operators, count_late_in_operators
 from .classify import judge
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
-from .delivery import deliver_rows
 from .note import Note
 from .parts import Outcome, Split, write_parts
 from .plan import Plan
@@ -56,7 +56,7 @@ class Result:
 
     outcome: Outcome
     conflicts: Conflicts
-    delivered: dict[str, int]
+    delivered: dict[str, int] = field(default_factory=dict)
     replayed: bool = False
     warning: str = ""
 
@@ -75,8 +75,8 @@ def process(plan: Plan, rights: Rights, batch: Batch) -> Entry:
 
 
 def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
-    """A batch whose target commit survived a crash, from that commit: only what is left to
-    deliver is delivered. None when it has to be done (again)."""
+    """A batch whose target commit survived a crash, from that commit; None when it has to be
+    done (again)."""
     if batch.number != plan.open_batch:
         return None
     commit = plan.target.find(batch.frame.sparkSession, plan.transaction(batch.number))
@@ -87,10 +87,7 @@ def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
     note = Note.from_commit(commit, plan.target.path)
     outcome = Outcome(batch.number, note, Written.of(note.given, commit, plan.target.path), commit)
     conflicts = count_replayed_conflicts(plan, batch.frame, outcome)
-    session = batch.frame.sparkSession
-    rows = plan.target.rows_of(session, plan.batch_key(batch.number), commit)
-    delivered = deliver_rows(plan, rights, batch.number, rows, outcome.written)
-    return Result(outcome, conflicts, delivered, replayed=True)
+    return Result(outcome, conflicts, replayed=True)
 
 
 def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
@@ -117,8 +114,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
                 outcome = write_parts(plan, split, note, may_write)
             # After the turn: this only reads, so no other writer need wait for it.
             conflicts = count_conflicts(plan, unique.rows, outcome, match)
-            sent = _rows_to_send(plan, batch, unique, outcome)
-            delivered = deliver_rows(plan, rights, batch.number, sent, outcome.written)
+            delivered = _hand_over(plan, rights, batch, unique)
     return Result(outcome, conflicts, delivered, warning=told)
 
 
@@ -136,14 +132,18 @@ def _note(plan: Plan, run_id: str, watermark_ms: int, survey: Survey, counts: Co
     )
 
 
-def _rows_to_send(plan: Plan, batch: Batch, unique: Unique, outcome: Outcome) -> DataFrame | None:
-    """The rows that the target took in; in a step without one, all good rows."""
-    if outcome.commit is not None:
-        session = batch.frame.sparkSession
-        return plan.target.rows_of(session, plan.batch_key(batch.number), outcome.commit)
+def _hand_over(plan: Plan, rights: Rights, batch: Batch, unique: Unique) -> dict[str, int]:
+    """Give the rows to the sinks of a step without a target, which are the end itself: the batch
+    comes again until each has it. Out: rows by sink."""
     if plan.target.exists or not unique.given.rows:
-        return None
-    return plan.stamp(unique.rows, batch.number, batch.run_id)
+        return {}
+    rows = plan.stamp(unique.rows, batch.number, batch.run_id)
+    sinks, right = plan.step.further_sinks, lambda: rights.check(plan.step.name)
+    delivery = plan.outlet.delivery(plan.batch_key(batch.number))
+    delivered = deliver(sinks, rows, delivery, right)
+    for title, count in delivered.items():
+        check_same(unique.given.rows, count, "rows were found good", f"came to {title}", plan.where)
+    return delivered
 
 
 @contextmanager

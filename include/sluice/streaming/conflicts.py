@@ -8,11 +8,12 @@ from pyspark.sql import functions as F
 from ..spark.tables import frame_of
 from .classify import judge
 from .copies import Copies
+from .outlet import is_of_batch
 from .parts import Outcome
 from .plan import Plan
 from .reduction import select_good
 from .survey import is_late
-from .target import ReplaceRange, is_of_batch
+from .target import ReplaceRange
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from ..checkpoint import Checkpoint, complete_epochs, open_manifest
 from ..errors import PreflightError, SpecError
-from ..sinks import prepare_sinks, writer_of
+from ..sinks import Preparation, prepare_sink, writer_of
 from ..sources import Intake
 from ..spark.columns import DEFECT, ENTERED, STAGE
 from ..spark.failure import explain
@@ -59,7 +59,9 @@ def _open(run: Run, step: Step, intake: Intake) -> DataStreamWriter:
             do="Write a plain SELECT ... [WHERE ...] FROM source, or `trigger: available_now`",
         )
     columns = business_columns(frame).names
-    prepare_sinks(run.spark, run.pipeline, step, rows.drop(DEFECT, STAGE).schema, columns)
+    schema, folder = rows.drop(DEFECT, STAGE).schema, run.pipeline.folder
+    coming = Preparation(run.spark, schema, columns, folder, run.where(step))
+    prepare_sink(step.sinks[0], coming)
     return writer_of(step.sinks[0]).open_stream(rows, columns, frozenset(run.pipeline.pii))
 
 

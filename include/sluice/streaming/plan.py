@@ -15,6 +15,7 @@ from ..spark.columns import BATCH_KEY, RESCUED, SOURCE, col
 from ..spark.tables import Transaction
 from ..spec import RuleSpec, Step
 from .copies import Copies
+from .outlet import Outlet
 from .survey import Survey, Verdict
 from .target import Target
 
@@ -61,7 +62,8 @@ class Place:
 class Plan:
     """A step as its batches are worked off.
 
-    `columns`: the user's. `copies`: None where the target does not remember keys. `late`: what
+    `columns`: the user's. `schema`: of the rows that the target and the sinks get, the system's
+    columns among them. `copies`: None where the target does not remember keys. `late`: what
     becomes of rows behind the watermark. `delay_ms`: of the watermark, 0 without one.
     `open_batch`: planned by an earlier try, which may have written of it. `definition`: digest of
     what decides fates. `stateful`: Spark keeps something from batch to batch, so a batch must be
@@ -73,6 +75,7 @@ class Plan:
     place: Place
     intake: Intake
     columns: StructType
+    schema: StructType
     rules: Rules
     target: Target
     copies: Copies | None
@@ -82,6 +85,25 @@ class Plan:
     definition: str
     stateful: bool
     gathers: bool
+
+    @property
+    def outlet(self) -> Outlet:
+        """What the further sinks are given."""
+        return Outlet(
+            self.target.path,
+            self.target.replaces,
+            self.schema,
+            self.columns.names,
+            self.place.folder,
+            self.place.root,
+            self.rules.hidden,
+            self.place.name,
+        )
+
+    @property
+    def generation(self) -> str:
+        """The checkpoint's, as batch keys begin with it."""
+        return self.place.app_id.removeprefix("sluice/")
 
     @property
     def held_in_state(self) -> bool:
@@ -112,7 +134,7 @@ class Plan:
 
     def batch_key(self, number: int) -> str:
         """What no other batch ever has."""
-        return f"{self.place.app_id.removeprefix('sluice/')}/{number}"
+        return f"{self.generation}/{number}"
 
     def transaction(self, number: int, note: dict | None = None) -> Transaction:
         """The key under which the target gets a batch."""

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 from ..checkpoint import Checkpoint, Manifest, note_target, open_manifest
 from ..quality.expectations import check_expectations
 from ..quality.rules import compile_rules
-from ..sinks import prepare_sinks
+from ..sinks import prepare_sink
 from ..sources import Intake
 from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
 from ..spark.output_mode import check_output_mode, is_stateful
@@ -64,6 +64,7 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
         place=_place(run, step, checkpoint, manifest),
         intake=intake,
         columns=columns,
+        schema=_stamped(step, columns, frame.schema[SOURCE].dataType),
         rules=rules,
         target=choose_target(run, step, path, copies),
         copies=copies,
@@ -75,7 +76,10 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
         gathers=gathers,
     )
     refuse_lost_target(run, plan, manifest)
-    _make_tables(run, plan, manifest, frame.schema[SOURCE].dataType)
+    _make_tables(run, plan, manifest)
+    if not plan.target.exists:  # the sinks are the end itself: the run cannot do without them
+        for sink in step.further_sinks.values():
+            prepare_sink(sink, plan.outlet.preparation(run.spark))
     return frame, plan
 
 
@@ -163,23 +167,27 @@ def _place(run: Run, step: Step, checkpoint: str, manifest: Manifest) -> Place:
     )
 
 
-def _make_tables(run: Run, plan: Plan, manifest: Manifest, source: DataType) -> None:
-    """Make the tables and sinks that are absent, and widen those that lack a column."""
-    step, ensure = plan.step, partial(ensure_table, run.spark)
+def _stamped(step: Step, columns: StructType, source: DataType) -> StructType:
+    """The columns of the target: what is kept of a row, and the system's."""
     kinds = {SOURCE: source}
     system = [
         StructField(name, kinds.get(name, quarantine.SCHEMA[name].dataType))
         for name in SYSTEM_COLUMNS
     ]
-    columns = StructType([*kept_columns(step, plan.columns).fields, *system])
+    return StructType([*kept_columns(step, columns).fields, *system])
+
+
+def _make_tables(run: Run, plan: Plan, manifest: Manifest) -> None:
+    """Make the tables that are absent, and widen those that lack a column."""
+    step, ensure = plan.step, partial(ensure_table, run.spark)
     sink = step.target
     if sink is not None:
         layout = Layout(sink.partition_by, sink.cluster_by, sink.properties)
-        ensure(plan.target.path, columns, layout)
+        ensure(plan.target.path, plan.schema, layout)
         if sink.name is not None:
             register(run.spark, sink.name, plan.target.path)
     note_target(plan.place.checkpoint, manifest, plan.target.path)
     ensure(plan.place.quarantine, quarantine.SCHEMA)
     if plan.late == "keep":
-        ensure(plan.place.late, StructType([*columns.fields, StructField(LATE_BY, DoubleType())]))
-    prepare_sinks(run.spark, run.pipeline, step, columns, plan.columns.names)
+        late = [*plan.schema.fields, StructField(LATE_BY, DoubleType())]
+        ensure(plan.place.late, StructType(late))

@@ -17,7 +17,7 @@ def refuse_sending_twice(run: Run, step: Step) -> None:
     """Raise SpecError for a replaced range whose rows a further sink would get once more."""
     if not run.mode.replaces:
         return
-    twice = [sink.title for sink in step.further_sinks if not sink.upsert_keys]
+    twice = [sink.title for sink in step.further_sinks.values() if not sink.upsert_keys]
     if twice:
         raise SpecError(
             "replacing a range would send its rows again",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from ..backlog import measure_step
-from ..checkpoint import Checkpoint, complete_epochs
+from ..checkpoint import Checkpoint, Entry, complete_epochs
 from ..sources import Found, Intake, choose_intake
 from ..spark.failure import (
     SPARK_FAILED,
@@ -22,6 +22,7 @@ from ..storage import spark_folder
 from .batch import Batch, process
 from .continuous import run_continuous
 from .drain import OutOfTime, Query, drain
+from .following import Followers
 from .judging import could_not_judge, judge_run
 from .plan import Plan
 from .planning import plan_step
@@ -96,14 +97,20 @@ def _try_once(course: Course) -> bool:
     run, tally = course.run, course.tally
     began = time.monotonic()
     frame, plan = _plan(course)
+    followers = Followers(run, course.step, plan.outlet, plan.generation)
+    followers.open(tally, plan.open_batch)
     tally.spend("prepare", time.monotonic() - began)
     if course.intake.is_empty:
+        followers.follow(run.spark, tally)
         return True
     began = time.monotonic()
+
+    def take(rows: DataFrame, number: int) -> None:
+        entry = take_batch(course, plan, rows, number)
+        followers.follow(rows.sparkSession, tally, [entry])
+
     try:
-        done = drain(
-            frame, lambda rows, number: take_batch(course, plan, rows, number), _query(course)
-        )
+        done = drain(frame, take, _query(course))
         _note_end(course, done)
         ended = True
     except OutOfTime:
@@ -122,6 +129,7 @@ def _try_once(course: Course) -> bool:
         tally.spend("drain", time.monotonic() - began)
     tally.close()
     _judge(run, plan, tally)
+    followers.follow(run.spark, tally)
     return ended
 
 
@@ -136,12 +144,13 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     return frame, plan
 
 
-def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> None:
+def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entry:
     """Work off one planned batch and note it."""
     run, tally = course.run, course.tally
     entry = process(plan, run.rights, Batch.of(plan, rows, number, run.run_id))
     tally.take(entry)
     run.on_progress(course.step.name, tally.amount, course.intake.total, entry.batch)
+    return entry
 
 
 def _query(course: Course) -> Query:

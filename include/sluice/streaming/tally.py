@@ -5,9 +5,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..backlog import table_version
-from ..checkpoint import Checkpoint, Entry, find_unreported, forget, note_batch
+from ..checkpoint import Checkpoint, Entry, Position, find_unreported, forget, note_batch
 from ..quality.rules import RowRule, row_result
-from ..report import Counts, RuleResult, StepReport, add_histograms, merge_ranges
+from ..report import (
+    Counts,
+    Delivered,
+    RuleResult,
+    StepReport,
+    Undelivered,
+    add_histograms,
+    merge_ranges,
+)
 from ..storage import Paths
 from .survey import Verdict
 
@@ -42,6 +50,8 @@ class Tally:
         self._rules: list[RowRule] = []
         self._refused: dict[str, Verdict] = {}
         self._timings: dict[str, float] = {}
+        self._passed: Counter[str] = Counter()
+        self._positions: dict[str, Position] = {}
 
     @property
     def step(self) -> str:
@@ -76,6 +86,19 @@ class Tally:
         self._refused = verdicts
         self.table_results += [result for result in results if result.level == "table"]
 
+    def pass_on(self, sink: str, rows: int) -> None:
+        """Add rows that a sink got which remembers nothing."""
+        self._passed[sink] += rows
+
+    def follow(self, sink: str, position: Position) -> None:
+        """What a further sink has got by now."""
+        self._positions[sink] = position
+
+    @property
+    def lacking(self) -> list[Undelivered]:
+        """What each further sink lacks."""
+        return [_lack(sink, position) for sink, position in self._positions.items()]
+
     def warn(self, *sentences: str) -> None:
         """What a person should know, each once."""
         self.warnings += [s for s in dict.fromkeys(sentences) if s not in self.warnings]
@@ -99,8 +122,7 @@ class Tally:
         batches, after = [e.batch for e in self.finished], Checkpoint.below(self.checkpoint)
         samples = sorted({sample for batch in batches for sample in batch.conflict_samples})
         self.warn(*(warning for batch in batches for warning in batch.warnings))
-        sent = sum((Counter(batch.delivered) for batch in batches), Counter())
-        places = dict.fromkeys(place for batch in batches for place in batch.delivered)
+        deliveries = self._deliveries()
         facts = self.facts
         tables = {"target": facts.target, "quarantine": facts.quarantine, "late": facts.late}
         versions = {name: table_version(path) for name, path in tables.items() if path}
@@ -119,7 +141,9 @@ class Tally:
             files_read=sum(batch.files for batch in batches),
             bytes_read=sum(entry.bytes for entry in self.finished),
             ranges=_merge(batch.ranges for batch in batches),
-            delivered={place: sent[place] for place in places},
+            delivered=self._delivered(deliveries),
+            deliveries=deliveries,
+            undelivered=[lack for lack in self.lacking if lack.batches or lack.given_up],
             conflicts=sum(batch.conflicts for batch in batches),
             overtaken=sum(batch.overtaken for batch in batches),
             conflict_samples=samples[:1] + samples[1:][-1:],
@@ -129,6 +153,24 @@ class Tally:
             warnings=list(self.warnings),
             timings={phase: round(seconds, 3) for phase, seconds in self._timings.items()},
         )
+
+    def _deliveries(self) -> list[Delivered]:
+        """What further sinks got, as far as no other report tells."""
+        return [
+            Delivered(sink=sink, key=sent.key, rows=sent.rows, missing=sent.missing)
+            for sink, position in self._positions.items()
+            for sent in position.sent
+            if sent.run_id == self.run_id
+        ]
+
+    def _delivered(self, deliveries: list[Delivered]) -> dict[str, int]:
+        """Rows by sink."""
+        total = Counter(self._passed)
+        for entry in self.finished:
+            total.update(entry.batch.delivered)
+        for sent in deliveries:
+            total[sent.sink] += sent.rows
+        return dict(total)
 
     def _rule_results(self) -> list[RuleResult]:
         """The verdict of each row rule over the batches; of the samples the first and the last."""
@@ -140,6 +182,19 @@ class Tally:
         texts = sorted({text for _, _, samples in found for text in samples})
         evaluated = sum(evaluated for evaluated, _, _ in found)
         return evaluated, sum(bad for _, bad, _ in found), texts[:1] + texts[1:][-1:]
+
+
+def _lack(sink: str, position: Position) -> Undelivered:
+    due = position.due
+    return Undelivered(
+        sink=sink,
+        batches=len(due),
+        rows=sum(batch.rows for batch in due),
+        since=min((batch.since for batch in due), default=None),
+        said=next((batch.said for batch in reversed(due) if batch.said), ""),
+        needs_person=any(batch.needs_person for batch in due),
+        given_up=sum(batch.rows for batch in position.given_up),
+    )
 
 
 def _merge(ranges: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:

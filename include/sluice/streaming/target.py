@@ -5,23 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..backlog import table_version
 from ..errors import SpecError
-from ..spark.columns import BATCH_KEY
 from ..spark.kept import keep_rows
 from ..spark.tables import Commit, Transaction, append, find_commit, frame_of, insert_new
 from .copies import Copies
 from .written import Given, Unique, check_same
-
-
-def is_of_batch(key: str) -> Column:
-    """Rows of a batch. By its number as well: the files' statistics know numbers, and of a text
-    only its beginning, which many batches share."""
-    number = int(key.rpartition("/")[2])
-    return (F.col("_batch_id") == number) & (F.col(BATCH_KEY) == key)
 
 
 @dataclass(frozen=True)
@@ -59,11 +50,10 @@ class Target(ABC):
         """The rows to write, with those counted that are left out before the write."""
         yield unique
 
-    def rows_of(self, session: SparkSession, key: str, commit: Commit) -> DataFrame:
-        """The rows that a batch wrote, as its commit left them: the same whenever asked for."""
-        newest = commit.version == table_version(self.path)
-        table = frame_of(session, self.path, None if newest else commit.version)
-        return table.where(is_of_batch(key))
+    @property
+    def replaces(self) -> bool:
+        """True where a row may give way to one of a later batch."""
+        return False
 
 
 class Append(Target):
@@ -78,6 +68,10 @@ class InsertNew(Target):
     """Rows whose key the table does not hold, and those that rank before the row it holds."""
 
     copies: Copies
+
+    @property
+    def replaces(self) -> bool:
+        return self.copies.replaces
 
     def write(self, rows: DataFrame, match: str, txn: Transaction) -> Commit:
         beats = self.copies.beats() if self.copies.replaces else None
@@ -98,6 +92,10 @@ class ReplaceRange(Target):
 
     copies: Copies | None
     condition: str
+
+    @property
+    def replaces(self) -> bool:
+        return self.copies is not None and self.copies.replaces
 
     def needs(self, given: Given) -> bool:
         return True  # a range of which nothing is left is emptied

@@ -115,7 +115,7 @@ def _check_places(step: Step) -> None:
     """Raise SpecError for a step that writes to a fixed place."""
     target = step.target
     table = target.table if target else None
-    fixed: list[str] = [sink.kind for sink in step.further_sinks]
+    fixed: list[str] = [sink.kind for sink in step.further_sinks.values()]
     if target and target.name:
         fixed.append(target.name)
     if table and (os.path.isabs(table) or "://" in table):

@@ -51,8 +51,15 @@ class Publication:
     moves: dict[str, str]
 
 
+def _newest(names: list[str]) -> int | None:
+    """The batch that was published last: one with a plan, else the one that is done."""
+    found = [(stem, kind) for stem, _, kind in (name.partition(".") for name in names)]
+    planned = [int(stem) for stem, kind in found if kind == _PLAN]
+    return max(planned or [int(stem) for stem, kind in found if kind == _DONE], default=None)
+
+
 class Publisher:
-    """Publishes the batches of one key, which come in order, into a folder. Nothing else in the
+    """Publishes the batches of one key into a folder, one after the other. Nothing else in the
     folder is touched."""
 
     def __init__(self, store: FileStore, folder: str, key: str) -> None:
@@ -70,13 +77,17 @@ class Publisher:
         for name in names:
             if name.endswith(f".{_PLAN}"):
                 self._finish(self._read(name))
-        done = [
-            int(stem)
-            for stem, _, kind in (name.partition(".") for name in names)
-            if kind in (_PLAN, _DONE)
-        ]
-        self._sweep(names, max(done, default=None))
-        return self._read(f"{max(done)}.{_DONE}") if done else None
+        newest = _newest(names)
+        self._sweep(names, newest)
+        return None if newest is None else self._read(f"{newest}.{_DONE}")
+
+    def has_files(self, batch: int) -> bool:
+        """Whether any file of a batch is in the folder, as far as it kept its name."""
+        if not self._store.exists(self._folder):
+            return False
+        stem = self._stem(batch)
+        names = (path.rpartition("/")[2] for path in self._store.list_files(self._folder))
+        return any(name.startswith(stem) for name in names)
 
     def stage(self) -> str:
         """Path of a folder that does not exist yet, for Spark to write the files of a batch
@@ -86,7 +97,7 @@ class Publisher:
     def publish(self, batch: int, rows: int, staged: str) -> None:
         """Give the staged files their names and let them appear: one rename a file, one after the
         other."""
-        moves, stem = {}, f"part-{self._ledger.rpartition('/')[2]}-{batch:08d}"
+        moves, stem = {}, self._stem(batch)
         for number, path in enumerate(self._store.list_files(staged)):
             partition, slash, name = path.rpartition("/")
             moves[f"{partition}{slash}{stem}-{number:05d}.{name.partition('.')[2]}"] = (
@@ -94,8 +105,14 @@ class Publisher:
             )
         publication = Publication(self._key, batch, rows, moves)
         self._store.write(f"{self._ledger}/{batch}.{_PLAN}", json.dumps(asdict(publication)))
+        # The notes of other batches first: one that came out of turn has the lower number.
+        others = self._store.list_names(self._ledger)
+        self._sweep([name for name in others if name.endswith(f".{_DONE}")], None)
         self._finish(publication)
         self._sweep(self._store.list_names(self._ledger), batch)
+
+    def _stem(self, batch: int) -> str:
+        return f"part-{self._ledger.rpartition('/')[2]}-{batch:08d}"
 
     def _read(self, name: str) -> Publication:
         return Publication(**json.loads(self._store.read(f"{self._ledger}/{name}")))

@@ -47,11 +47,11 @@ class FilesWriter(Writer[FilesSink]):
         try:
             publisher = Publisher(FileStore(rows.sparkSession, folder), folder, key)
             newest = publisher.recover()
-            if newest is not None and newest.batch == delivery.batch:
+            if not delivery.again and newest is not None and newest.batch == delivery.batch:
                 return newest.rows
             rows = rows.select(*[col(c) for c in delivery.columns])
             count = rows.count()
-            if count and (newest is None or newest.batch < delivery.batch):
+            if count and not (delivery.again and publisher.has_files(delivery.batch)):
                 staged = publisher.stage()
                 _write(rows, self.sink, count, staged)
                 publisher.publish(delivery.batch, count, staged)

@@ -27,6 +27,10 @@ class FileStore:
         self._system = connect(session, path)
         self._path = jvm_of(session).org.apache.hadoop.fs.Path
 
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder."""
+        return self._system.exists(self._path(path))
+
     def list_names(self, folder: str) -> list[str]:
         """Names in a folder, none when there is no such folder."""
         path = self._path(folder)

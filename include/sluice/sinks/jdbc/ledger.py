@@ -45,6 +45,10 @@ class Ledger:
             ledger=self._name,
         )
 
+    def forget(self, target: str) -> None:
+        """Forget every batch of a table: it was emptied, so nothing of them is there."""
+        self._database.run("DELETE FROM {ledger} WHERE target = ?", target, ledger=self._name)
+
     def note(
         self, key: str, target: str, batch: int, staged: Staged, *, only_explain: bool = False
     ) -> bool:

@@ -73,6 +73,8 @@ class JdbcWriter(Writer[JdbcSink]):
             table = _require_table(database, sink)
             ledger = Ledger(database, sink.ledger)
             staging = ledger.lock(f"{table.name}/{delivery.token}")
+            if delivery.again and not _has_rows(database, table):
+                ledger.forget(table.name)
             known = ledger.read(delivery.key, table.name, delivery.batch)
             if known is not None:
                 return known
@@ -106,6 +108,10 @@ def _require_table(database: Database, sink: JdbcSink) -> Table:
             do="Run again: it is created at the start of a run",
         )
     return table
+
+
+def _has_rows(database: Database, table: Table) -> bool:
+    return database.ask("SELECT to_json(EXISTS (SELECT FROM {table}))", table=table.name)
 
 
 def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:

@@ -1,0 +1,153 @@
+"""What each further sink of a step has got, batch by batch.
+
+Kept apart from the checkpoint and from the target's log, so that a sink's place hangs neither on
+the one's fate nor on how long the other lasts.
+"""
+
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from ..errors import PreflightError, SpecError
+from ..storage import open_path, replace_file
+
+
+class _Note(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Due(_Note):
+    """A batch that a sink lacks. `rows`: that the target took in. `said`: why the sink did not take
+    it, empty before it was asked. `needs_person`: trying again alone cannot help. `again`: a person
+    asked for it, so that the sink looks into what it has, and not into what it noted."""
+
+    key: str
+    rows: int
+    since: datetime
+    said: str = ""
+    needs_person: bool = False
+    again: bool = False
+
+
+class GivenUp(_Note):
+    """A batch that a person decided a sink shall not get."""
+
+    key: str
+    rows: int
+    reason: str
+    at: datetime
+
+
+class Sent(_Note):
+    """A batch that a sink has got. `missing`: rows that the target took in and does not hold any
+    more. `run_id`: the run whose report has to tell of it. `home`: the checkpoint generation that
+    run works on."""
+
+    key: str
+    rows: int
+    missing: int = 0
+    run_id: str
+    home: str
+
+
+class Position(_Note):
+    """How far a sink follows its target.
+
+    `seen`: checkpoint generation (`pipeline/step/generation`) -> its newest batch that is taken
+    account of: the sink has it, or it is due, or given up. `sent`: what no report tells of yet.
+    """
+
+    sink: str
+    seen: dict[str, int] = {}
+    due: list[Due] = []
+    given_up: list[GivenUp] = []
+    sent: list[Sent] = []
+    schema_version: int = 1
+
+    def knows(self, key: str) -> bool:
+        """Whether a batch is taken account of."""
+        generation, number = split_key(key)
+        return self.seen.get(generation, -1) >= number
+
+    def owing(self, batches: list[Due]) -> "Position":
+        """The position with those batches due that it does not know yet."""
+        new = [due for due in batches if not self.knows(due.key)]
+        seen = dict(self.seen)
+        for due in new:
+            generation, number = split_key(due.key)
+            seen[generation] = max(seen.get(generation, -1), number)
+        lacking = [*self.due, *(due for due in new if due.rows)]
+        return self.model_copy(update={"seen": seen, "due": lacking})
+
+    def demanding(self, batches: list[Due]) -> "Position":
+        """The position with those batches due, whatever it knows of them."""
+        wanted = {due.key for due in batches}
+        seen = self.owing(batches).seen
+        due = sorted([*(d for d in self.due if d.key not in wanted), *batches], key=_order)
+        left = [given_up for given_up in self.given_up if given_up.key not in wanted]
+        return self.model_copy(update={"seen": seen, "due": due, "given_up": left})
+
+    def settled(self, sent: Sent) -> "Position":
+        """The position after a sink got a batch."""
+        told = [*self.sent, sent] if sent.rows or sent.missing else self.sent
+        return self.model_copy(update={"due": self._without(sent.key), "sent": told})
+
+    def refused(self, due: Due) -> "Position":
+        """The position after a sink did not take a batch."""
+        lacking = [due if other.key == due.key else other for other in self.due]
+        return self.model_copy(update={"due": lacking})
+
+    def without(self, key: str, reason: str) -> "Position":
+        """The position after a person gave up a batch. Raises SpecError for one that is not due."""
+        due = next((due for due in self.due if due.key == key), None)
+        if due is None:
+            lacking = ", ".join(due.key for due in self.due) or "none"
+            raise SpecError(
+                "the sink does not lack this batch",
+                where=self.sink,
+                value=key,
+                do=f"It lacks: {lacking}",
+            )
+        gone = GivenUp(key=key, rows=due.rows, reason=reason, at=datetime.now(UTC))
+        left = [*self.given_up, gone]
+        return self.model_copy(update={"due": self._without(key), "given_up": left})
+
+    def _without(self, key: str) -> list[Due]:
+        return [due for due in self.due if due.key != key]
+
+
+def _order(due: Due) -> tuple[str, int]:
+    return split_key(due.key)
+
+
+def split_key(key: str) -> tuple[str, int]:
+    """`pipeline/step/generation/batch` -> its generation and number."""
+    generation, _, number = key.rpartition("/")
+    return generation, int(number)
+
+
+def read_position(path: str) -> Position | None:
+    """A sink's position; None where it has none yet.
+
+    Raises PreflightError for a file that is damaged, or that a newer version wrote.
+    """
+    file = open_path(path)
+    if not file.exists():
+        return None
+    try:
+        return Position.model_validate_json(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PreflightError(
+            "what the sink has got cannot be read: the file is damaged, or a newer version "
+            f"wrote it ({str(error).splitlines()[0]})",
+            where=path,
+            do="Restore it, or run the newer version. Where neither is there: move it away, then "
+            "`sluice deliver NAME --all` sends what the sink does not know that it has",
+        ) from None
+
+
+def write_position(path: str, position: Position) -> None:
+    """Put a position in place of the one before. Raises OSError."""
+    file = open_path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, position.model_dump_json())

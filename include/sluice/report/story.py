@@ -1,0 +1,84 @@
+"""What a run will tell, while it goes on."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import ExitCode
+from ..spec import Mode, RunRequest
+from ..storage import Paths
+from .cost import measure_cost
+from .ending import OUT_OF_TIME, Ending
+from .model import Outcome, RunReport, StepReport, Undelivered
+
+
+class Teller(Protocol):
+    """What a step came to so far."""
+
+    @property
+    def step(self) -> str:
+        """The step's name."""
+
+    @property
+    def lacking(self) -> list[Undelivered]:
+        """What each further sink lacks."""
+
+    def warn(self, *sentences: str) -> None:
+        """Add what a person should know."""
+
+    def report(self) -> StepReport:
+        """The step's part of the report."""
+
+
+class Story:
+    """What the report of a run will tell: filled while it goes on, told once, at its end."""
+
+    def __init__(self, request: RunRequest) -> None:
+        self.request, self.mode = request, Mode.of(request)
+        self.started = datetime.now(UTC)
+        self.name = Path(request.pipeline).stem
+        self.tallies: list[Teller] = []
+        self.spark: dict[str, str] = {}
+
+    @property
+    def paths(self) -> Paths:
+        """Where the run's tables, checkpoints and reports lie."""
+        return self.mode.place(self.request.root, self.name)
+
+    @property
+    def lacking(self) -> list[Undelivered]:
+        """What further sinks lack."""
+        return [lack for tally in self.tallies for lack in tally.lacking if lack.batches]
+
+    def warn(self, step: str, sentences: list[str]) -> None:
+        """What a person should know of a step, where it has begun."""
+        for tally in self.tallies:
+            if tally.step == step:
+                tally.warn(*sentences)
+
+    def tell(self, ending: Ending) -> RunReport:
+        """The report. A table-level `stop` rule is judged at the end, on all rows of the run."""
+        window = self.mode.window
+        seconds, core_seconds = measure_cost()
+        report = RunReport(
+            pipeline=self.name,
+            run_id=self.request.run_id,
+            kind=self.mode.kind,
+            window=f"{window.start} .. {window.end}" if window else None,
+            started=self.started,
+            ended=datetime.now(UTC),
+            status=ending.status,
+            exit_code=ending.exit_code,
+            error=ending.error,
+            steps=[tally.report() for tally in self.tallies],
+            seconds_up=seconds,
+            core_seconds=core_seconds,
+            spark=self.spark,
+        )
+        # One that nobody could evaluate because the time was over is left to the next run.
+        whole = ending.status in ("done", "undelivered")
+        judged = [r for r in report.failed_rules if r.outcome is Outcome.FAILED or whole]
+        if (whole or ending is OUT_OF_TIME) and any(rule.on_fail == "stop" for rule in judged):
+            ended = {"status": "stopped by a rule", "exit_code": ExitCode.STOPPED_BY_RULE}
+            return report.model_copy(update=ended)
+        return report

@@ -1,0 +1,84 @@
+"""Sends the further sinks of a step what they lack, without a look at its source."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ..checkpoint import Checkpoint, noted_generation
+from ..errors import SpecError
+from ..spark.columns import BATCH_KEY, RESCUED
+from ..spark.tables import frame_of
+from ..spec import SYSTEM_COLUMNS, Refill, Step
+from .following import Followers
+from .outlet import Outlet
+from .run import Run
+from .tally import Tally
+
+
+def choose_sinks(step: Step, wanted: Refill) -> list[str]:
+    """The titles of the further sinks that are meant.
+
+    Raises SpecError where the step has none of that name.
+    """
+    titles = [title for title, sink in step.further_sinks.items() if sink.durable]
+    if wanted.sink is None:
+        return titles
+    if wanted.sink not in titles:
+        raise SpecError(
+            "the step has no such sink",
+            where=f"{step.name}: --sink",
+            value=wanted.sink,
+            do=f"There are: {', '.join(titles) or 'none that follow a table'}",
+        )
+    return [wanted.sink]
+
+
+def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
+    """Send what is due, and before it what is asked for as well.
+
+    Raises SpecError where nothing follows a table; what the sinks refuse stays due.
+    """
+    titles, path = choose_sinks(step, wanted), tally.facts.target
+    if not titles or not path:
+        return
+    table = frame_of(run.spark, path)
+    outlet = Outlet(
+        path,
+        step.dedup is not None and bool(step.dedup.order_by),
+        table.schema,
+        _own_columns(table.schema),
+        run.pipeline.folder,
+        run.paths.root,
+        frozenset(run.pipeline.pii),
+        run.where(step),
+    )
+    home = f"{run.pipeline.name}/{step.name}/{noted_generation(tally.checkpoint)}"
+    followers = Followers(run, step, outlet, home, titles)
+    followers.open(tally, Checkpoint.below(tally.checkpoint).open_batch)
+    asked = _asked(f"{run.pipeline.name}/{step.name}/", wanted)
+    if asked is not None:
+        followers.demand(outlet.count_batches(run.spark, asked))
+        _tell_older(tally, table.where(F.col(BATCH_KEY).isNull()).count())
+    followers.follow(run.spark, tally)
+
+
+def _own_columns(schema: StructType) -> list[str]:
+    return [name for name in schema.names if name not in (*SYSTEM_COLUMNS, RESCUED)]
+
+
+def _asked(prefix: str, wanted: Refill) -> Column | None:
+    """The rows of batches that are asked for; None where only what is due is."""
+    own = F.col(BATCH_KEY).startswith(prefix)
+    if wanted.keys:
+        return own & F.col(BATCH_KEY).isin(wanted.keys)
+    if wanted.since is not None:
+        return own & (F.col("_ingested_at") >= F.lit(wanted.since))
+    return own if wanted.everything else None
+
+
+def _tell_older(tally: Tally, rows: int) -> None:
+    if rows:
+        tally.warn(
+            f"{rows:,} row(s) of the target were written before batches had keys: no sink is sent "
+            "them, because nothing tells which of them it has"
+        )
