@@ -170,7 +170,7 @@ def test_a_trial_of_an_ordinary_source_stays_below_its_root():
 
 
 def test_a_run_is_a_trial_or_a_backfill():
-    with pytest.raises(ValidationError, match="not both"):
+    with pytest.raises(ValidationError, match="not two of them"):
         RunRequest(pipeline="p", dev_seconds=1, window={"start": "2026-01-01", "end": "2026-01-02"})
     assert Paths("/r", "p").trial("x").table("s") == "/r/dev/x/tables/p/s"
 

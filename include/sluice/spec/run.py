@@ -79,7 +79,7 @@ class RunRequest(Spec):
     def _check_trial(self) -> "RunRequest":
         asked = (self.dev_seconds, self.window, self.refill)
         if sum(kind is not None for kind in asked) > 1:
-            raise ValueError("a run is a trial, a backfill or a delivery, and only one of them")
+            raise ValueError("a run is a trial, a backfill or a delivery, not two of them")
         return self
 
     @property

@@ -77,9 +77,6 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
     )
     refuse_lost_target(run, plan, manifest)
     _make_tables(run, plan, manifest)
-    if not plan.target.exists:  # the sinks are the end itself: the run cannot do without them
-        for sink in step.further_sinks.values():
-            prepare_sink(sink, plan.outlet.preparation(run.spark))
     return frame, plan
 
 
@@ -178,7 +175,8 @@ def _stamped(step: Step, columns: StructType, source: DataType) -> StructType:
 
 
 def _make_tables(run: Run, plan: Plan, manifest: Manifest) -> None:
-    """Make the tables that are absent, and widen those that lack a column."""
+    """Make the tables that are absent, and widen those that lack a column; where a step has no
+    target, prepare its sinks."""
     step, ensure = plan.step, partial(ensure_table, run.spark)
     sink = step.target
     if sink is not None:
@@ -191,3 +189,6 @@ def _make_tables(run: Run, plan: Plan, manifest: Manifest) -> None:
     if plan.late == "keep":
         late = [*plan.schema.fields, StructField(LATE_BY, DoubleType())]
         ensure(plan.place.late, StructType(late))
+    if sink is None:  # the others are the end itself: the run cannot do without them
+        for other in step.further_sinks.values():
+            prepare_sink(other, plan.outlet.preparation(run.spark))
