@@ -6,13 +6,16 @@ Plain Python says what they come to; the shop compares that with what is really 
 import json
 import random
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+from psycopg import OperationalError
+from sluice.errors import ExitCode
 from sluice.report import Counts, RunReport, list_reports
 from sluice.runner import run_pipeline
-from sluice.spec import RunRequest
+from sluice.spec import Refill, RunRequest
 from sluice.verify.roots import count_rows
 
 from tests.kafka_broker import KafkaBroker, Record
@@ -150,8 +153,35 @@ class KafkaShop:
                 },
             ],
         }
+        self.step, self.files = step, folder / "out"
         folder.mkdir(exist_ok=True)
-        self.yaml.write_text(yaml.safe_dump({"name": "orders", "steps": [step]}))
+        self.write()
+
+    def write(self) -> None:
+        """Write the YAML (again)."""
+        self.yaml.write_text(yaml.safe_dump({"name": "orders", "steps": [self.step]}))
+
+    def refuse_some(self) -> None:
+        """Let the database refuse some of the rows for good."""
+        self._alter("ADD CONSTRAINT picky CHECK (n % 7 <> 0) NOT VALID")
+
+    def accept_all(self) -> None:
+        """Let it take every row."""
+        self._alter("DROP CONSTRAINT IF EXISTS picky")
+
+    def _alter(self, what: str) -> None:
+        with self.postgres.connect() as connection:
+            connection.execute(f"ALTER TABLE IF EXISTS {self.name} {what}")
+
+    def add_sink(self) -> None:
+        """Let the rows go to a folder as well, from now on."""
+        self.step["sink"].append({"kind": "files", "path": str(self.files), "format": "json"})
+        self.write()
+
+    def fill_sink(self) -> None:
+        """Send the folder what it lacks."""
+        report = self.run(refill=Refill(sink=f"files {self.files}", everything=True))
+        assert (report.exit_code, report.error) == (ExitCode.DONE, None)
 
     def produce(
         self, records: list[Record], transaction: bool = False, abort: bool = False
@@ -163,9 +193,9 @@ class KafkaShop:
             self.broker.produce(self.topic, records)
         self.truth.add([] if abort else records)
 
-    def run(self) -> RunReport:
+    def run(self, **request: object) -> RunReport:
         """Run once in this process; every report balances."""
-        report = run_pipeline(RunRequest(pipeline=str(self.yaml), root=str(self.root)))
+        report = run_pipeline(RunRequest(pipeline=str(self.yaml), root=str(self.root), **request))
         report.check()
         return report
 
@@ -179,6 +209,7 @@ class KafkaShop:
             "Delta": (self._rows(spark), good),
             "PostgreSQL": (self._selected(), good),
             "Kafka": (self._sent_once(), good),
+            "files": (self._written(spark), good if self.files.exists() else Counter()),
             "quarantine": (self._refused(spark), Counter(self.truth.refused)),
             "the reports": (
                 (counts.read, counts.written, counts.quarantined, counts.duplicate, counts.late),
@@ -211,7 +242,12 @@ class KafkaShop:
 
     @property
     def delivered(self) -> int:
-        """Batches that the database says it has."""
+        """Batches that the database says it has; none while it is away."""
+        with suppress(OperationalError):
+            return self._count_delivered()
+        return 0
+
+    def _count_delivered(self) -> int:
         with self.postgres.connect() as connection:
             there = connection.execute("SELECT to_regclass('sluice_batches')").fetchone()[0]
             return (
@@ -241,6 +277,11 @@ class KafkaShop:
     def _selected(self) -> Counter:
         with self.postgres.connect() as connection:
             return Counter(connection.execute(f"SELECT id, n FROM {self.name}").fetchall())
+
+    def _written(self, spark) -> Counter:
+        if not self.files.exists():
+            return Counter()
+        return Counter((row.id, row.n) for row in spark.read.json(str(self.files)).collect())
 
     def _sent_once(self) -> Counter:
         once: dict[tuple, bytes] = {}

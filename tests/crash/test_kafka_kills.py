@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -56,6 +57,22 @@ def count_batches(shop: KafkaShop) -> int:
     return shop.log.read_text(errors="replace").count(" read = ")
 
 
+def list_acts(shop: KafkaShop) -> list[tuple[int, Callable[[], None]]]:
+    """What people do to the sinks meanwhile, and after how many kills.
+
+    One refuses rows for good and is mended, and (in a long test, where that is apart in time) is
+    away and comes back; another is added and filled.
+    """
+    pairs = [(shop.refuse_some, shop.accept_all), (shop.add_sink, shop.fill_sink)]
+    if KILLS >= 6:
+        pairs.append((shop.postgres.stop, shop.postgres.start))
+    acts = []
+    for number, (begin, end) in enumerate(pairs):
+        first = 1 + number * (KILLS - 1) // len(pairs)
+        acts += [(first, begin), (first + max(1, KILLS // 6), end)]
+    return sorted(acts, key=lambda act: act[0])
+
+
 @pytest.mark.timeout(86400)
 def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_kafka(
     spark, kafka_broker, postgres, tmp_path, monkeypatch
@@ -64,7 +81,10 @@ def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_
     rng, kills, runs, length, began = random.Random(SEED), 0, 0, RUN_SECONDS, time.monotonic()
     shop = KafkaShop(tmp_path, kafka_broker, postgres, "killed", max_offsets_per_batch=AT_ONCE)
     produce(shop, rng)
+    acts = list_acts(shop)
     while kills < KILLS:
+        while acts and acts[0][0] <= kills:
+            acts.pop(0)[1]()
         if runs % 2:
             produce(shop, rng)
         run, started, runs = start_run(shop.yaml, shop.root, shop.log), time.monotonic(), runs + 1
@@ -83,6 +103,8 @@ def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_
             length = length if count_batches(shop) else max(length, 1.5 * moment)
         elif run.returncode == ExitCode.DONE:
             length = time.monotonic() - started
+    for _, act in acts:
+        act()
     runs += drain(shop.yaml, shop.root, shop.log)
     assert shop.differences(spark) == []
     print(

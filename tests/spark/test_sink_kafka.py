@@ -33,7 +33,8 @@ def send(kafka_broker):
     def send(rows, batch: int = 0, columns: tuple = ("id", "shop", "note"), **fields) -> int:
         sink = KafkaSink(**{"kind": "kafka", "servers": kafka_broker.servers} | fields)
         prepare(sink, rows.schema, "orders.clean: sinks[0]")
-        return deliver(rows, sink, Delivery("orders.clean.1", batch, list(columns), Path("."), "."))
+        own = [name for name in columns if name in rows.columns]
+        return deliver(rows, sink, Delivery("orders.clean.1", batch, own, Path("."), "."))
 
     return send
 
@@ -165,9 +166,10 @@ def test_a_batch_sent_twice_can_be_told_from_rows_that_are_equal(spark, kafka_br
         "shop string, note string, id bigint",
     )
     expected = Counter((key and key.encode(), value and value.encode()) for key, value in made)
-    send(rows.repartition(5, "id"), topic=topic, key="shop", value="note")
-    send(rows.orderBy("id", ascending=False).coalesce(1), topic=topic, key="shop", value="note")
-    send(rows, batch=1, topic=topic, key="shop", value="note")
+    record = {"topic": topic, "key": "shop", "value": "note", "columns": ("shop", "note")}
+    send(rows.repartition(5, "id"), **record)
+    send(rows.orderBy("id", ascending=False).coalesce(1), **record)
+    send(rows, batch=1, **record)
     records = kafka_broker.read(topic)
     assert Counter((record.key, record.value) for record in records) == Counter(
         {content: 3 * count for content, count in expected.items()}
@@ -192,6 +194,23 @@ def test_a_batch_sent_twice_can_be_told_from_rows_that_are_equal(spark, kafka_br
             Counter(next(iter(contents)) for (named, _), contents in seen.items() if named == batch)
             == expected
         )
+
+
+def test_a_batch_sent_again_in_another_shape_keeps_the_places_of_its_rows(
+    spark, kafka_broker, send
+):
+    topic = kafka_broker.create_topic("sink_reshaped")
+    rows = spark.createDataFrame(
+        [(1, "eu", "a", {"x": 1}), (1, "eu", "a", {"x": 1}), (2, None, "b", None)],
+        "id bigint, shop string, note string, more map<string, int>",
+    )
+    columns = ("id", "shop", "note", "more")
+    send(rows, topic=topic, columns=columns)
+    send(rows, topic=topic, columns=columns, value=["note", "id"], key="shop")
+    wider = rows.withColumn("added", rows.note.substr(9, 1)).replace("", None, "added")
+    send(wider, topic=topic, columns=("added", *columns))
+    places = Counter(headers_of(record)["sluice.position"] for record in kafka_broker.read(topic))
+    assert sorted(places.values()) == [3, 3, 3]
 
 
 def test_a_batch_without_rows_sends_nothing(spark, send):

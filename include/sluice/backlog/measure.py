@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from ..checkpoint import find_unreported, noted_generation, noted_target, read_position
+from ..checkpoint import find_unreported, noted_target
 from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
 from ..spec import Pipeline, Step, never_ends, trigger_kind
@@ -12,6 +12,7 @@ from ..storage import Paths, delta_log, open_path
 from .notified import Arrivals
 from .probe import StepBacklog, Waiting
 from .probes import count_files, probe_of
+from .undelivered import describe_undelivered, why_behind
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +41,12 @@ def measure_step(
             waiting.found,
             open_batch=checkpoint.open_batch is not None,
             last_run=checkpoint.last_run,
+            undelivered=describe_undelivered(step, paths),
         )
         unreported, _ = find_unreported(
             paths, step.name, paths.checkpoint(step.name), None, checkpoint.newest_commit
         )
-        behind = _why_behind(step, paths, checkpoint)
+        behind = why_behind(step, paths, checkpoint)
     except SourceError:
         raise
     except Exception as error:  # noqa: BLE001 (law 8: a wrong "nothing new" loses data, a wrong "something new" costs cents)
@@ -71,26 +73,6 @@ def _why_lost(step: Step, paths: Paths) -> str:
     if not filled or open_path(delta_log(filled)).exists():
         return ""
     return f"the step's table {filled} is gone"
-
-
-def _why_behind(step: Step, paths: Paths, checkpoint: Checkpoint) -> str:
-    """Why a run must look after the further sinks, which follow the target."""
-    if step.target is None or checkpoint.newest_commit is None:
-        return ""
-    generation = noted_generation(paths.checkpoint(step.name))
-    home = f"{paths.pipeline}/{step.name}/{generation}"
-    for title, sink in step.further_sinks.items():
-        if not sink.durable:
-            continue
-        position = read_position(paths.position(step.name, title))
-        if position is None:
-            return f"nothing is known of what {title} has got"
-        if position.due:
-            rows = sum(due.rows for due in position.due)
-            return f"{title} lacks {rows:,} row(s) of {len(position.due):,} batch(es)"
-        if position.seen.get(home, -1) < checkpoint.newest_commit:
-            return f"{title} is behind the target"
-    return ""
 
 
 def _why_at_last(step: Step, found: StepBacklog, idle_run_every: timedelta) -> str:

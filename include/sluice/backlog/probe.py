@@ -37,6 +37,8 @@ class StepBacklog:
     audited: datetime | None = None
     """When the whole folder was listed although a queue names its new files; UTC."""
     warnings: list[str] = field(default_factory=list)
+    undelivered: list[str] = field(default_factory=list)
+    """Of each batch that a further sink lacks, or that was given up for it, a sentence."""
 
     @property
     def _counted(self) -> list[tuple[int, str]]:

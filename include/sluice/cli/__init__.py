@@ -7,6 +7,7 @@ Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 transient, 6 terminal.
 from .app import app
 from .inspect import list_pipelines, plan, report, validate
 from .run import backfill, run
+from .deliver import deliver, give_up
 from .torture import torture
 from .author import infer, new, schema
 from .jars import fetch
@@ -14,7 +15,9 @@ from .jars import fetch
 __all__ = [
     "app",
     "backfill",
+    "deliver",
     "fetch",
+    "give_up",
     "infer",
     "list_pipelines",
     "new",

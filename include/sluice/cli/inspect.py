@@ -107,6 +107,8 @@ def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
         out.print(f"[bold]{pipeline.name}.{step.step}[/bold]: {_describe_backlog(step)}")
         out.print(f"  because {step.reason}", markup=False)
         out.print(f"  checkpoint: {_describe_age(step.last_run)}")
+        for sentence in step.undelivered:
+            out.print(f"  {sentence}", markup=False)
         for warning in step.warnings:
             err.print(f"  warning: {warning}", style="yellow", markup=False)
     if not any(step.must_run for step in backlog):

@@ -22,7 +22,7 @@ Master = Annotated[
         help="Spark master that wins over the pipeline's: local[4], spark://host:7077, yarn",
     ),
 ]
-_MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
 
 @app.command()
@@ -69,7 +69,7 @@ def run(
             f"trial: everything it makes lies below {place}, which may be removed at any time",
             markup=False,
         )
-    _run(request)
+    show_run(request)
 
 
 @app.command()
@@ -77,10 +77,10 @@ def backfill(
     name: Name = None,
     *,
     start: Annotated[
-        datetime, typer.Option("--from", formats=_MOMENTS, help="First moment of event time, UTC.")
+        datetime, typer.Option("--from", formats=MOMENTS, help="First moment of event time, UTC.")
     ],
     end: Annotated[
-        datetime, typer.Option("--to", formats=_MOMENTS, help="End of the range, not included.")
+        datetime, typer.Option("--to", formats=MOMENTS, help="End of the range, not included.")
     ],
     write: Annotated[
         Literal["merge", "replace"],
@@ -103,14 +103,15 @@ def backfill(
             where="--from, --to",
             do="Write the earlier moment first",
         ) from None
-    _run(
+    show_run(
         RunRequest(
             pipeline=str(file.resolve()), root=root, master=master, window=window, write=write
         )
     )
 
 
-def _run(request: RunRequest) -> None:
+def show_run(request: RunRequest) -> None:
+    """Run, show the way and the report, and exit with its code."""
     from ..runner import run_pipeline
 
     with _show_progress() as on_progress:

@@ -98,13 +98,19 @@ class Followers:
                     write_position(self._path(title), after)
                 tally.follow(title, after)
 
-    def demand(self, counts: dict[str, int]) -> None:
-        """Note batches as due, whatever the sinks are known to have. Args: counts: rows by key."""
+    def demand(self, counts: dict[str, int], by_name: bool) -> None:
+        """Note batches as due, whatever the sinks are known to have.
+
+        Args: counts: rows by key. by_name: a person named them, so that those are meant as well
+        which were given up.
+        """
         now = datetime.now(UTC)
-        wanted = [Due(key=k, rows=rows, since=now, again=True) for k, rows in counts.items()]
+        asked = [Due(key=k, rows=rows, since=now, again=True) for k, rows in counts.items()]
         with self._turn():
             for title in self._durable:
                 position = read_position(self._path(title)) or Position(sink=title)
+                left_out = set() if by_name else {batch.key for batch in position.given_up}
+                wanted = [due for due in asked if due.key not in left_out]
                 write_position(self._path(title), position.demanding(wanted))
 
     def _give(

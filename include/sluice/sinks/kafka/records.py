@@ -2,10 +2,11 @@
 is equal to it.
 
 Each record has two headers of ours: `sluice.batch` names its batch for ever, `sluice.position` its
-place among the batch's records. The place does not depend on how the rows lie in partitions or on
-their order: it is a hash of the record and a running number among those of the same hash, in order
-of what they say. So a batch that is sent again sends the same pairs, and no two records of a batch
-share one.
+place among the batch's rows. The place does not depend on how the rows lie in partitions or on
+their order, nor on what the sink makes of them: it is a hash of the row's columns and a running
+number among those of the same hash, in order of what they say. So a batch that is sent again sends
+the same pairs, also when the sink's `value` was changed meanwhile or a column came in, and no two
+records of a batch share one.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -33,20 +34,26 @@ def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataF
         f"header{number}": _as_bytes(rows, name)
         for number, name in enumerate(sink.headers.values())
     }
+    said = {
+        f"column{number}": _comparable(rows, name)
+        for number, name in enumerate(sorted(delivery.columns))
+    }
     sent = rows.select(
-        *_record(rows, sink, delivery.columns), *(c.alias(name) for name, c in own.items())
+        *_record(rows, sink, delivery.columns),
+        *(c.alias(name) for name, c in {**own, **said}.items()),
+        # It passes over NULLs, so a column that comes in changes no hash, and rows may share one:
+        # what they say decides their order, and rows that say the same may change places.
+        F.xxhash64(*said.values()).alias("hash"),
     )
-    # The hash passes over NULLs, so that records may share it: what they say decides their order,
-    # and records that say the same may change places.
-    hashed = sent.withColumn("hash", F.xxhash64(*sent.columns))
-    number = F.row_number().over(Window.partitionBy("hash").orderBy(*sent.columns))
+    order = [*said, *own, "topic", "key", "value"]
+    number = F.row_number().over(Window.partitionBy("hash").orderBy(*order))
     position = F.concat_ws("-", F.lpad(F.lower(F.hex("hash")), 16, "0"), number)
     headers = [
         *zip(sink.headers, map(F.col, own), strict=True),
         (BATCH, F.lit(delivery.token).cast("binary")),
         (POSITION, position.cast("binary")),
     ]
-    return hashed.select("topic", "key", "value", _pairs(headers))
+    return sent.select("topic", "key", "value", _pairs(headers))
 
 
 def records_without_batch(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> DataFrame:
@@ -67,6 +74,13 @@ def _pairs(headers: list[tuple[str, Column]]) -> Column:
         *(F.struct(F.lit(name).alias("key"), value.alias("value")) for name, value in headers)
     )
     return pairs.cast("array<struct<key:string,value:binary>>").alias("headers")
+
+
+def _comparable(rows: DataFrame, name: str) -> Column:
+    """A column that can be hashed and ordered by; maps and variants as text."""
+    kind = rows.select(col(name)).schema[0].dataType.simpleString()
+    plain = "map<" not in kind and "variant" not in kind
+    return col(name) if plain else F.to_json(F.struct(col(name)), _JSON)
 
 
 def _as_bytes(rows: DataFrame, name: str) -> Column:
