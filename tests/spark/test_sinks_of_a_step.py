@@ -142,7 +142,6 @@ def test_a_row_that_replaces_its_copy_reaches_the_sinks_and_an_upsert_keeps_one(
     shop = project(
         {"kind": "delta"},
         jdbc(postgres, "replaced", mode="upsert", keys=["id"]),
-        jdbc(postgres, "history"),
         dedup={"keys": ["id"], "within": "2 days", "order_by": ["n desc"]},
     )
     shop.land("1.json", order(1, n=5) + order(2, n=1))
@@ -151,7 +150,21 @@ def test_a_row_that_replaces_its_copy_reaches_the_sinks_and_an_upsert_keeps_one(
     report = shop.run()
     assert report.error is None
     assert select(postgres, "replaced") == shop.rows("id", "n") == Counter([("o1", 7), ("o2", 1)])
-    assert select(postgres, "history") == Counter([("o1", 5), ("o2", 1), ("o1", 7)])
+
+
+def test_an_upsert_never_lets_an_older_row_overwrite_a_newer_one(project, postgres):
+    def at(number: int, n: int, day: int) -> str:
+        row = {"id": f"o{number}", "n": n, "at": f"2026-01-{day:02}T00:00:00Z"}
+        return json.dumps(row) + "\n"
+
+    shop = project({"kind": "delta"}, jdbc(postgres, "newest", mode="upsert", keys=["id"]))
+    shop.land("1.json", at(1, 10, day=10) + at(2, 3, day=3) + at(2, 9, day=9) + at(2, 6, day=6))
+    assert shop.run().error is None  # two rows of one key in a batch, farther apart than `within`
+    assert select(postgres, "newest") == Counter([("o1", 10), ("o2", 9)])
+    shop.land("2.json", at(1, 1, day=1) + at(2, 12, day=12))
+    assert shop.run().error is None
+    assert select(postgres, "newest") == Counter([("o1", 10), ("o2", 12)])
+    assert sum(shop.rows("id", "n").values()) == 6
 
 
 def test_a_step_without_a_target_writes_its_good_rows_and_accounts_for_the_others(
@@ -206,11 +219,12 @@ def test_a_backfill_sends_only_what_was_missing_and_refuses_to_send_a_range_agai
     window = Window(start="2026-01-01", end="2026-01-02")
     shop.land("2.json", order(3))
     assert shop.run(window=window).counts.written == 1
-    refused = shop.run(window=window, write="replace")
-    assert (refused.exit_code, "replacing a range would send its rows again" in refused.error) == (
-        ExitCode.TERMINAL,
-        True,
-    )
+    upsert = jdbc(postgres, "range_again", mode="upsert", keys=["id"])
+    for sinks in (shop.step["sink"], [{"kind": "delta"}, upsert]):
+        shop.step["sink"] = sinks  # an upsert would keep what the range no longer has
+        refused = shop.run(window=window, write="replace")
+        assert refused.exit_code is ExitCode.TERMINAL
+        assert "replacing a range would send its rows again" in refused.error
     assert select(postgres, "range_again") == Counter([("o1", 1), ("o2", 2), ("o3", 3)])
 
 

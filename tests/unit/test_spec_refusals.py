@@ -160,6 +160,47 @@ def test_a_backfill_that_doubles_nothing_is_not_refused(tmp_path):
     refuse_doubling(load_pipeline(write(tmp_path, step(dedup=...))), scheduled)
 
 
+JDBC = {"kind": "jdbc", "url": "jdbc:postgresql://h/d", "table": "t"}
+UPSERT = JDBC | {"mode": "upsert", "keys": ["id"]}
+ORDERED = {"keys": ["id"], "within": "2 days", "order_by": ["at desc"]}
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [JDBC, {"kind": "files", "path": "out"}, {"kind": "kafka", "servers": "h:1", "topic": "t"}],
+    ids=lambda sink: sink["kind"],
+)
+def test_a_sink_that_keeps_every_row_is_refused_beside_a_target_that_replaces_rows(tmp_path, sink):
+    said = refusal(tmp_path, step(dedup=ORDERED, sink=[{"kind": "delta"}, sink]))
+    assert "may give way to a later one" in said and sink["kind"] in said
+    followed = {"jdbc": UPSERT, "kafka": sink | {"key": "id"}}.get(sink["kind"])
+    promised = ORDERED | {"first_arrives_first": True}
+    Step.model_validate(step(dedup=promised, sink=[{"kind": "delta"}, sink]))
+    if followed is not None:
+        Step.model_validate(step(dedup=ORDERED, sink=[{"kind": "delta"}, followed]))
+
+
+def test_an_upsert_must_know_which_row_of_a_key_is_the_newest(tmp_path):
+    said = refusal(tmp_path, step(dedup=..., event_time=..., sink=[{"kind": "delta"}, UPSERT]))
+    assert "nothing tells which row of a key jdbc t is to keep" in said
+    said = refusal(tmp_path, step(sink=[{"kind": "delta"}, UPSERT | {"columns": ["id"]}]))
+    assert "compares rows by column 'at' and does not write it" in said
+    said = refusal(tmp_path, step(sink=[{"kind": "delta"}, JDBC | {"order_by": ["at desc"]}]))
+    assert "`order_by` goes with `mode: upsert`" in said
+    ranked = Step.model_validate(step(sink=[{"kind": "delta"}, UPSERT]))
+    assert ranked.further_sinks["jdbc t"].order == [("at", True)]
+
+
+def test_a_stream_of_new_rows_is_refused_behind_a_table_that_replaces_rows(tmp_path):
+    behind = {"name": "b", "source": {"kind": "table", "step": "s"}, "sink": {"mode": "append"}}
+    said = refusal(tmp_path, step(dedup=ORDERED), behind)
+    assert "step b reads the table of step s as a stream of new rows" in said
+    fed = {**behind, "source": behind["source"] | {"change_feed": True}}
+    refusal(tmp_path, step(dedup=ORDERED), fed)
+    kept = {"kind": "delta", "properties": {"delta.enableChangeDataFeed": "true"}}
+    load_pipeline(write(tmp_path, step(dedup=ORDERED, sink=kept), fed))
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

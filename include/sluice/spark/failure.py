@@ -112,8 +112,9 @@ def explain(error: Exception) -> Exception:
             "rows of the source table were changed or removed, and a stream of rows cannot say so",
             where="source",
             value=changed[1][:200],
-            do="Write `skip_change_commits: true` to pass over such commits, or "
-            "`change_feed: true` to read them as changes",
+            do="To lose nothing read the table anew: move this step's checkpoint away (without "
+            "`dedup` its table as well), and run again. `skip_change_commits: true` goes on behind "
+            "such commits, without the rows that they insert",
         )
     if "CSV_HEADER" in text or "CSV header does not conform" in text:
         return SourceError(

@@ -7,6 +7,11 @@ from .model import Spec
 from .quantities import Duration, format_duration
 
 
+def split_order(terms: list[str]) -> list[tuple[str, bool]]:
+    """Terms of an `order_by` as columns, and whether the greatest comes first."""
+    return [(term.split()[0], term.lower().endswith(" desc")) for term in terms]
+
+
 class EventTime(Spec):
     """The column that says when a row happened."""
 
@@ -42,4 +47,9 @@ class Dedup(Spec):
     @property
     def order_columns(self) -> list[str]:
         """The columns of `order_by`."""
-        return [term.split()[0] for term in self.order_by]
+        return [name for name, _ in split_order(self.order_by)]
+
+    @property
+    def replaces(self) -> bool:
+        """True where a row of the table may give way to one that comes later."""
+        return bool(self.order_by) and not self.first_arrives_first

@@ -49,6 +49,11 @@ class DeltaSink(SinkKind):
         return self.name is None and not is_absolute(self.table or "")
 
     @property
+    def keeps_changes(self) -> bool:
+        """True where the table's properties let it keep a feed of its changes."""
+        return self.properties.get("delta.enableChangeDataFeed", "false").lower() == "true"
+
+    @property
     def maps_columns(self) -> bool:
         """True where the table's properties let column names hold any character."""
         return self.properties.get("delta.columnMapping.mode", "none") != "none"

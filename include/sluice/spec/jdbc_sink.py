@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from .dedup import split_order
 from .sink_kind import SinkKind
 
 
@@ -25,6 +26,9 @@ class JdbcSink(SinkKind):
     mode: Literal["append", "upsert"] = "append"
     keys: list[str] = []
     """Columns whose rows are replaced under `upsert`."""
+    order_by: list[str] = []
+    """Which row of a key stays under `upsert`: the first by these columns (`at desc`). By default
+    the step's `dedup.order_by`, else the newest by `event_time`."""
     columns: list[str] = []
     """Columns that are written; all by default."""
     types: dict[str, str] = {}
@@ -44,7 +48,20 @@ class JdbcSink(SinkKind):
                 if self.mode == "upsert"
                 else "`keys` go with `mode: upsert`"
             )
+        if self.order_by and self.mode != "upsert":
+            raise ValueError("`order_by` goes with `mode: upsert`: an append keeps every row")
         return self
+
+    def ranked(self, order: list[str]) -> "JdbcSink":
+        """With that order, where rows take the place of others."""
+        if self.mode != "upsert" or self.order_by:
+            return self
+        return self.model_copy(update={"order_by": order})
+
+    @property
+    def order(self) -> list[tuple[str, bool]]:
+        """`order_by` as columns, and whether the greatest comes first."""
+        return split_order(self.order_by)
 
     @property
     def jar_sets(self) -> frozenset[str]:
@@ -65,6 +82,11 @@ class JdbcSink(SinkKind):
     def adds_rows(self) -> bool:
         """Unless rows are replaced by their keys."""
         return self.mode == "append"
+
+    @property
+    def written(self) -> list[str]:
+        """As listed."""
+        return self.columns
 
     @property
     def upsert_keys(self) -> list[str]:

@@ -51,6 +51,11 @@ class KafkaSink(SinkKind, KafkaCluster):
         return self.mode == "append"
 
     @property
+    def follows_changes(self) -> bool:
+        """Where records have keys: the newest of a key counts, as in a compacted topic."""
+        return self.key is not None
+
+    @property
     def sends_changes(self) -> bool:
         """As `mode` says."""
         return self.mode == "update"

@@ -99,7 +99,24 @@ class Pipeline(Spec):
                     "step of this pipeline with a Delta sink"
                 )
             earlier |= {step.name} if step.target is not None else set()
+            self._check_changes(step)
         return self
+
+    def _check_changes(self, reader: Step) -> None:
+        """Raise ValueError for a step that reads new rows of a table whose rows are replaced: its
+        stream would stop at the first, for good."""
+        read = next((step for step in self.steps if step.name == reader.source.reads_step), None)
+        if read is None or read.dedup is None or not (read.remembers and read.dedup.replaces):
+            return
+        if reader.source.reads_changes and read.target and read.target.keeps_changes:
+            return
+        raise ValueError(
+            f"step {reader.name} reads the table of step {read.name} as a stream of new rows, and "
+            "with `order_by` rows of it give way to later ones, which such a stream cannot follow; "
+            "write `change_feed: true` at the source, and at the sink that it reads `properties: "
+            "{delta.enableChangeDataFeed: true}` before the table is made; or promise "
+            "`first_arrives_first: true`"
+        )
 
     @field_validator("steps")
     @classmethod

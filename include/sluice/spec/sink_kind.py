@@ -1,6 +1,6 @@
 """What every kind of sink answers for itself, so that nobody has to ask which kind it is."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from ..storage.paths import is_remote
 from .model import Needs
@@ -36,6 +36,28 @@ class SinkKind(Needs):
     def upsert_keys(self) -> list[str]:
         """Columns by which a row takes the place of the one before; none where it never does."""
         return []
+
+    @property
+    def order(self) -> list[tuple[str, bool]]:
+        """Columns by which the row of a key is chosen that stays, and whether the greatest comes
+        first."""
+        return []
+
+    @property
+    def written(self) -> list[str]:
+        """The columns that are written; empty for all of them."""
+        return []
+
+    @property
+    def follows_changes(self) -> bool:
+        """True where a row that takes the place of another in the target does so here as well."""
+        return not self.adds_rows
+
+    def ranked(self, order: list[str]) -> Self:
+        """The sink with the order by which the newest row of a key is told, where it asks for one
+        and names none. Args: order: columns, the first of them first; ` desc` behind one of which
+        the greatest wins."""
+        return self
 
     @property
     def sends_changes(self) -> bool:

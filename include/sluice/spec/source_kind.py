@@ -45,6 +45,11 @@ class SourceKind(Needs):
         return None
 
     @property
+    def reads_changes(self) -> bool:
+        """True where rows that were changed or deleted come as well."""
+        return False
+
+    @property
     def reads_step(self) -> str | None:
         """The earlier step whose target is read; None for what other programs write."""
         return None

@@ -62,8 +62,16 @@ class Step(Spec):
         for sink in self.sinks:
             if sink is not self.target:
                 twin = sink.title in found
-                found[f"{sink.title} ({len(found) + 1})" if twin else sink.title] = sink
+                title = f"{sink.title} ({len(found) + 1})" if twin else sink.title
+                found[title] = sink.ranked(self.newest_first)
         return found
+
+    @property
+    def newest_first(self) -> list[str]:
+        """The order by which the newest row of a key comes first; empty where nothing tells."""
+        if self.dedup is not None and self.dedup.order_by:
+            return self.dedup.order_by
+        return [f"{self.event_time.column} desc"] if self.event_time is not None else []
 
     @property
     def output_mode(self) -> str:
@@ -132,6 +140,8 @@ class Step(Spec):
                     "the `keys` of an upsert must hold those of `dedup`, or two rows of a batch "
                     "could want one place; add them, or write `mode: append`"
                 )
+        for title, sink in self.further_sinks.items():
+            self._check_changes(title, sink)
         added_to = [sink.kind for sink in self.sinks if sink.adds_rows]
         if self.output_mode == "update" and added_to:
             raise ValueError(
@@ -140,6 +150,27 @@ class Step(Spec):
                 "of its own"
             )
         return self
+
+    def _check_changes(self, title: str, sink: SinkKind) -> None:
+        """Raise ValueError for a sink that would end with other rows than the target."""
+        if self.remembers and self.dedup and self.dedup.replaces and not sink.follows_changes:
+            raise ValueError(
+                f"with `order_by` a row of the target may give way to a later one, and {title} "
+                "keeps both; write a sink that replaces rows (jdbc with `mode: upsert`, kafka with "
+                "a `key`), or promise `first_arrives_first: true`"
+            )
+        order = [name for name, _ in sink.order]
+        if sink.upsert_keys and not order:
+            raise ValueError(
+                f"nothing tells which row of a key {title} is to keep; write `order_by` at the "
+                "sink (`[updated_at desc]`), or `event_time`"
+            )
+        for name in order:
+            if sink.written and name not in sink.written:
+                raise ValueError(
+                    f"{title} compares rows by column {name!r} and does not write it; add it to "
+                    "`columns`, or write another `order_by` at the sink"
+                )
 
     @model_validator(mode="after")
     def _check_trigger(self) -> "Step":

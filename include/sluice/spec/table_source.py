@@ -77,6 +77,11 @@ class TableSource(BoundedSource):
         return (self.path or "",)
 
     @property
+    def reads_changes(self) -> bool:
+        """By the change data feed."""
+        return self.change_feed
+
+    @property
     def reads_step(self) -> str | None:
         """The earlier step, where one is named."""
         return self.step

@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from ..spark.columns import CONTENT, COPIES, DIFFERS, RESCUED, TIME, col, quote
 from ..spec import Step
+from ..spec.dedup import split_order
 
 _DAY = 86_400_000_000
 """Microseconds; a date stands for any moment of its day."""
@@ -52,7 +53,7 @@ class Copies:
         dedup = step.dedup
         if dedup is None or dedup.memory != "table" or step.event_time is None:
             return None
-        order = tuple((term.split()[0], term.lower().endswith(" desc")) for term in dedup.order_by)
+        order = tuple(split_order(dedup.order_by))
         bound = None if isinstance(dedup.within, str) or order else dedup.within
         everything = dedup.keys == "*"
         named = [*keys, *([RESCUED] if everything and RESCUED in columns.names else [])]

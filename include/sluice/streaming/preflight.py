@@ -14,13 +14,15 @@ _MERGE = "Backfill with `--write merge`: only rows that are missing are written"
 
 
 def refuse_sending_twice(run: Run, step: Step) -> None:
-    """Raise SpecError for a replaced range whose rows a further sink would get once more."""
+    """Raise SpecError for a replaced range that a further sink cannot follow: it would get its
+    rows once more, and keep those that are gone."""
     if not run.mode.replaces:
         return
-    twice = [sink.title for sink in step.further_sinks.values() if not sink.upsert_keys]
+    twice = [title for title, sink in step.further_sinks.items() if sink.durable]
     if twice:
         raise SpecError(
-            "replacing a range would send its rows again",
+            "replacing a range would send its rows again, and leave in the sink those that the "
+            "range no longer has",
             where=f"{step.name}: sink",
             value=", ".join(twice),
             do="Backfill with `--write merge`: only rows that are missing are sent",

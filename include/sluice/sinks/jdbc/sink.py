@@ -17,13 +17,13 @@ from ..writer import Preparation, Writer
 from .ledger import Ledger
 from .postgres import Database, SqlError, open_database
 from .staging import Staged, create_staging, refuse_characters, refuse_misfits, stage
+from .statement import insert_statement
 from .table import (
     Table,
     Written,
     choose_fields,
     create_table,
     describe_table,
-    insert_statement,
     match_columns,
 )
 

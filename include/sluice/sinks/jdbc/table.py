@@ -95,6 +95,7 @@ def choose_fields(sink: JdbcSink, schema: StructType, columns: list[str]) -> lis
     for field, names, there in (
         ("columns", chosen, schema.names),
         ("keys", sink.keys, chosen),
+        ("order_by", [name for name, _ in sink.order], chosen),
         ("types", sink.types, chosen),
     ):
         for name in names:
@@ -205,24 +206,3 @@ def _modifiers(type_: str) -> str:
     """`numeric(10, 2)` -> 10,2."""
     found = re.search(r"\(([^)]*)\)", type_)
     return found[1].replace(" ", "") if found else ""
-
-
-def insert_statement(sink: JdbcSink, table: Table, columns: list[Written], source: str) -> str:
-    """The statement that takes staged rows into the table. Args: source: what stands after FROM."""
-    # Text is assigned, not cast: a cast to varchar(n) would cut what is too long, an assignment
-    # refuses it.
-    values = ", ".join(
-        f"c{number}" if column.is_text else f"c{number}::{column.base}"
-        for number, column in enumerate(columns)
-    )
-    names = ", ".join(quote_name(column.name) for column in columns)
-    statement = f"INSERT INTO {table.name} ({names}) SELECT {values} FROM {source}"  # noqa: S608 (names are quoted, types come from the catalog)
-    if sink.mode == "append":
-        return statement
-    updates = ", ".join(
-        f"{quote_name(c.name)} = EXCLUDED.{quote_name(c.name)}"
-        for c in columns
-        if c.name not in sink.keys
-    )
-    keys, act = ", ".join(map(quote_name, sink.keys)), f"UPDATE SET {updates}"
-    return f"{statement} ON CONFLICT ({keys}) DO {act if updates else 'NOTHING'}"
