@@ -264,7 +264,12 @@ def test_what_a_step_gives_up_is_said():
     (sent,) = describe_limits(
         Step.model_validate(
             exact
-            | {"sinks": [{"kind": "delta"}, {"kind": "kafka", "servers": "b:9092", "topic": "t"}]}
+            | {
+                "sinks": [
+                    {"kind": "delta"},
+                    {"kind": "kafka", "servers": "b:9092", "topic": "t", "key": "id"},
+                ]
+            }
         )
     )
     assert "may be sent to Kafka again" in sent
