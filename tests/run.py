@@ -1,8 +1,8 @@
 """Runs the linters and every layer of tests, and ends with one plain line, as pytest does.
 
 A layer's processes share nothing: a Spark session, an Airflow database or an imported library of
-one never reaches the next. Most of a short Spark run keeps one core busy, so the long layers that
-share a session run beside those that start processes of their own.
+one never reaches the next. Most of a short Spark run keeps one core busy, so the long layer that
+shares a session runs beside those that start processes of their own.
 """
 
 import subprocess
@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
 LANES = (
-    (("spark", "bad_input"), ("pipelines",)),
-    (("unit",), ("golden",), ("dags",), ("e2e", "browser"), ("crash",)),
+    (("spark",), ("pipelines",)),
+    (("unit",), ("golden",), ("dags",), ("e2e", "browser"), ("crash",), ("bad_input",)),
 )
-"""Two lanes of layers: the lanes run side by side, the layers of a lane one after the other.
-`pipelines` holds the tests that `sluice new` writes; a layer without tests is left out."""
+"""Two lanes of layers, about as long: the lanes run side by side, the layers of a lane one after
+the other. `pipelines` holds the tests that `sluice new` writes; a layer without tests is left out."""
 NOT_TESTS = {"benchmarks"}
 
 
@@ -58,7 +58,7 @@ def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Coun
     name = " + ".join(folders)
     with tempfile.TemporaryDirectory(prefix="sluice-tests-") as scratch:
         results = Path(scratch) / "results.xml"
-        pytest = [sys.executable, "-m", "pytest", "-q", f"--junitxml={results}"]
+        pytest = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={results}"]
         code = run_aloud(name, [*pytest, *(str(TESTS / folder) for folder in folders), *arguments])
         if not results.exists():
             print(f"pytest left no results: {name} counts as one error\n", flush=True)
