@@ -20,7 +20,8 @@ LANES = (
     (("unit",), ("golden",), ("dags",), ("e2e", "browser"), ("crash",), ("bad_input",)),
 )
 """Two lanes of layers, about as long: the lanes run side by side, the layers of a lane one after
-the other. `pipelines` holds the tests that `sluice new` writes; a layer without tests is left out."""
+the other. `pipelines` holds the tests that `sluice new` writes; a layer without tests is left
+out."""
 NOT_TESTS = {"benchmarks"}
 
 
