@@ -231,6 +231,11 @@ def test_report_shows_the_newest_run_or_the_one_that_is_named(project):
     assert "run r1" in call("report", "visits", "--run", "r1").stdout
     path = Path(call("report", "visits", "--run", "r1", "--html").stdout.strip())
     assert path.read_text().lower().startswith("<!doctype html>")
+    earlier = path.with_name("r1.1")  # what an earlier try of the run told
+    for suffix in (".json", ".html"):
+        path.with_suffix(suffix).rename(f"{earlier}{suffix}")
+    shown = call("report", "visits", "--run", "r1.1", "--html").stdout.strip()
+    assert shown == f"{earlier}.html"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--run", "nope"]])

@@ -155,5 +155,6 @@ def report(
             do=f"`sluice run {pipeline.name}` makes one",
         )
     out.print(
-        str(report_path(folder, found.run_id, "html")) if html else render_text(found), markup=False
+        str(report_path(folder, run or found.run_id, "html")) if html else render_text(found),
+        markup=False,
     )
