@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 from psycopg import OperationalError
 from sluice.errors import ExitCode
-from sluice.report import Counts, RunReport, list_reports
+from sluice.report import BatchReport, Counts, RunReport, list_reports
 from sluice.runner import run_pipeline
 from sluice.spec import Refill, RunRequest
 from sluice.verify.roots import count_rows
@@ -261,12 +261,20 @@ class KafkaShop:
     @property
     def replayed(self) -> int:
         """Batches of which a run found the target's rows already there."""
-        return sum(
-            batch.replayed
+        return sum(batch.replayed for batch in self._list_batches())
+
+    @property
+    def batches(self) -> int:
+        """Batches that the reports tell of."""
+        return len(self._list_batches())
+
+    def _list_batches(self) -> list[BatchReport]:
+        return [
+            batch
             for report in list_reports(self.root / "reports" / "orders")
             for step in report.steps
             for batch in step.batches
-        )
+        ]
 
     def _rows(self, spark) -> Counter:
         return Counter((row.id, row.n) for row in self._table(spark, "s").collect())

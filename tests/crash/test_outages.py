@@ -149,5 +149,7 @@ def test_servers_that_go_away_in_a_run_cost_another_run_and_no_row(
     assert wrong == []
     done = shop.run()
     assert (done.exit_code, done.error) == (ExitCode.DONE, None)
-    assert len(done.steps[0].batches) > 2
+    # A sink that is away holds up no batch, so the runs that met an outage have done their part.
+    assert shop.batches > 4
+    assert done.steps[0].undelivered == []
     assert shop.differences(spark) == []
