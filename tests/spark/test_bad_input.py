@@ -72,7 +72,7 @@ def test_files_that_go_and_come_around_a_run_lose_and_shift_nothing(spark, tmp_p
         during.unlink(missing_ok=True)
         if batch == 0 and not (project.landing / "late.csv").exists():
             project.land("late.csv", "price,name,id\n1.5,late,5\n")
-        real(course, plan, frame, batch)
+        return real(course, plan, frame, batch)
 
     monkeypatch.setattr(step, "take_batch", delete_then_go_on)
     report = project.run()

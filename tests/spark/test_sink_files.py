@@ -165,13 +165,14 @@ def test_two_checkpoints_and_two_formats_share_a_folder(spark, tmp_path):
     assert len(list((tmp_path / "out").glob("*.json"))) == 2
 
 
-def test_an_empty_batch_leaves_nothing_and_an_older_one_is_done(spark, tmp_path):
+def test_an_empty_batch_leaves_nothing_and_one_out_of_turn_is_written_once(spark, tmp_path):
     sink = FilesSink(kind="files", path="out")
     assert deliver(numbers(spark, 0, 0), sink, to(tmp_path, 0)) == 0
     assert list(tmp_path.iterdir()) == []
     assert deliver(numbers(spark, 0, 3), sink, to(tmp_path, 5)) == 3
-    assert deliver(numbers(spark, 0, 2), sink, to(tmp_path, 4)) == 2
-    assert read_all(tmp_path) == Counter(range(3))
+    for batch, size in ((4, 2), (5, 3), (4, 2), (6, 1), (4, 2)):
+        assert deliver(numbers(spark, 0, size), sink, to(tmp_path, batch)) == size
+    assert read_all(tmp_path) == Counter({0: 3, 1: 2, 2: 1})
 
 
 class WatchedSystem:
@@ -268,7 +269,7 @@ def test_a_kill_while_it_recovers_loses_nothing_and_the_next_batch_recovers_as_w
         seen.add(len(read_all(image / "out")))
         following = len(seen) == 2  # the batch that comes is another one
         assert deliver(
-            numbers(spark, 4, 6) if following else batch, sink, to(image, following)
+            numbers(spark, 4, 6) if following else batch, sink, to(image, int(following))
         ) == (2 if following else 4)
         assert read_all(image / "out") == Counter(range(6 if following else 4))
     assert seen == {0, 2, 4}

@@ -519,7 +519,7 @@ def change_first(monkeypatch, change) -> None:
         if not changed:
             changed.append(number)
             change()
-        original(course, plan, frame, number)
+        return original(course, plan, frame, number)
 
     monkeypatch.setattr(step, "take_batch", process)
 

@@ -17,10 +17,10 @@ class Delivery:
     """Of the pipeline's YAML."""
     root: str
     """Folder or URI below which relative paths lie."""
-    again: bool = False
-    """A person asked for it: what the sink has counts, not what it has noted."""
     hidden: frozenset[str] = frozenset()
     """Columns whose values are never shown."""
+    again: bool = False
+    """A person asked for it: what the sink has counts, not what it has noted."""
 
     def to(self, title: str) -> "Delivery":
         """The same batch under the key of one sink."""

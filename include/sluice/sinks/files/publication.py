@@ -51,13 +51,6 @@ class Publication:
     moves: dict[str, str]
 
 
-def _newest(names: list[str]) -> int | None:
-    """The batch that was published last: one with a plan, else the one that is done."""
-    found = [(stem, kind) for stem, _, kind in (name.partition(".") for name in names)]
-    planned = [int(stem) for stem, kind in found if kind == _PLAN]
-    return max(planned or [int(stem) for stem, kind in found if kind == _DONE], default=None)
-
-
 class Publisher:
     """Publishes the batches of one key into a folder, one after the other. Nothing else in the
     folder is touched."""
@@ -77,7 +70,8 @@ class Publisher:
         for name in names:
             if name.endswith(f".{_PLAN}"):
                 self._finish(self._read(name))
-        newest = _newest(names)
+        numbers = [number for name in names if (number := _number(name)) is not None]
+        newest = max(numbers, default=None)
         self._sweep(names, newest)
         return None if newest is None else self._read(f"{newest}.{_DONE}")
 
@@ -105,10 +99,8 @@ class Publisher:
             )
         publication = Publication(self._key, batch, rows, moves)
         self._store.write(f"{self._ledger}/{batch}.{_PLAN}", json.dumps(asdict(publication)))
-        # The notes of other batches first: one that came out of turn has the lower number.
-        others = self._store.list_names(self._ledger)
-        self._sweep([name for name in others if name.endswith(f".{_DONE}")], None)
         self._finish(publication)
+        # The note of a newer batch stays: one that came out of turn must not make it come again.
         self._sweep(self._store.list_names(self._ledger), batch)
 
     def _stem(self, batch: int) -> str:
@@ -125,11 +117,18 @@ class Publisher:
             f"{self._ledger}/{publication.batch}.{_DONE}",
         )
 
-    def _sweep(self, names: list[str], newest: int | None) -> None:
-        """Remove what was listed, except the note of the newest batch.
+    def _sweep(self, names: list[str], batch: int | None) -> None:
+        """Remove what was listed, except the notes of a batch and of those after it.
 
         Only after its plan was carried out: staged files are in their places then.
         """
         for name in names:
-            if newest is None or name not in (f"{newest}.{_PLAN}", f"{newest}.{_DONE}"):
+            number = _number(name)
+            if number is None or batch is None or number < batch:
                 self._store.remove(f"{self._ledger}/{name}")
+
+
+def _number(name: str) -> int | None:
+    """The batch of a note; None for what an interrupted delivery left."""
+    stem, _, kind = name.partition(".")
+    return int(stem) if kind in (_PLAN, _DONE) else None

@@ -51,7 +51,9 @@ class FilesWriter(Writer[FilesSink]):
                 return newest.rows
             rows = rows.select(*[col(c) for c in delivery.columns])
             count = rows.count()
-            if count and not (delivery.again and publisher.has_files(delivery.batch)):
+            # One that comes out of turn may be there without a note: only the newest keeps its own.
+            look = delivery.again or (newest is not None and newest.batch > delivery.batch)
+            if count and not (look and publisher.has_files(delivery.batch)):
                 staged = publisher.stage()
                 _write(rows, self.sink, count, staged)
                 publisher.publish(delivery.batch, count, staged)
