@@ -15,7 +15,7 @@ from .checkpoint import Rights, hold_lease
 from .errors import LeaseLost, SluiceError, TransientError
 from .launch.settings import SMALL_BACKLOG, spark_settings
 from .report import RunReport, write_report
-from .report.ending import DONE, NOTHING_NEW, OUT_OF_TIME, Ending
+from .report.ending import NOTHING_NEW, OUT_OF_TIME, Ending
 from .report.story import Story
 from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
 
@@ -114,7 +114,7 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progres
                 if not run_step(run, step, tally, found):
                     return OUT_OF_TIME
                 queues.drained.add(step.name)
-    return Ending.behind(story.lacking) if story.lacking else DONE
+    return Ending.behind(story.lacking)
 
 
 def _deliver(
@@ -134,7 +134,7 @@ def _deliver(
             tally = begin_step(run, step)
             story.tallies.append(tally)
             deliver_step(run, step, tally, refill)
-    return Ending.behind(story.lacking) if story.lacking else DONE
+    return Ending.behind(story.lacking)
 
 
 def _probe(pipeline: Pipeline, story: Story, queues: Queues) -> Waiting:

@@ -12,7 +12,7 @@ from ..storage import Paths, delta_log, open_path
 from .notified import Arrivals
 from .probe import StepBacklog, Waiting
 from .probes import count_files, probe_of
-from .undelivered import describe_undelivered, why_behind
+from .undelivered import describe_undelivered, read_positions, why_behind
 
 _log = logging.getLogger(__name__)
 
@@ -37,16 +37,17 @@ def measure_step(
             if taken is None
             else Waiting(count_files(step, taken.files, taken.warnings))
         )
+        positions = read_positions(step, paths)
         found = replace(
             waiting.found,
             open_batch=checkpoint.open_batch is not None,
             last_run=checkpoint.last_run,
-            undelivered=describe_undelivered(step, paths),
+            undelivered=describe_undelivered(positions),
         )
         unreported, _ = find_unreported(
             paths, step.name, paths.checkpoint(step.name), None, checkpoint.newest_commit
         )
-        behind = why_behind(step, paths, checkpoint)
+        behind = why_behind(step, paths, checkpoint, positions)
     except SourceError:
         raise
     except Exception as error:  # noqa: BLE001 (law 8: a wrong "nothing new" loses data, a wrong "something new" costs cents)

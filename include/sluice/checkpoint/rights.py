@@ -42,20 +42,23 @@ class Rights:
         for lease in self._leases.values():
             lease.check()
 
+    @property
+    def _wait(self) -> float:
+        """Seconds for which a turn is waited for."""
+        return max(_SHORTEST_WAIT, self.deadline - time.monotonic())
+
     @contextmanager
     def turn_at_sinks(self, folder: str) -> Iterator[None]:
         """The right to change what the further sinks of a step are known to have: a backfill may
         be at them as well as the schedule. Args: folder: of their positions."""
-        wait = max(_SHORTEST_WAIT, self.deadline - time.monotonic())
-        with hold_lease(f"{folder}/lease", self._run_id, wait):
+        with hold_lease(f"{folder}/lease", self._run_id, self._wait):
             yield
 
     @contextmanager
     def turn(self, step: str, table: str) -> Iterator[Callable[[], None]]:
         """The right to commit to a table for the length of a block; yields what to call before
         each write, which raises where the right is gone."""
-        wait = max(_SHORTEST_WAIT, self.deadline - time.monotonic())
-        with take_turn(table, self._run_id, wait=wait) as turn:
+        with take_turn(table, self._run_id, wait=self._wait) as turn:
 
             def check() -> None:
                 self.check(step)

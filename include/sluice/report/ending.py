@@ -35,8 +35,10 @@ class Ending:
 
     @classmethod
     def behind(cls, lacking: list[Undelivered]) -> "Ending":
-        """The end of a run whose rows all have their fate, and of which a further sink lacks some:
-        worth one more try unless only a person can mend it."""
+        """The end of a run whose rows all have their fate; where a further sink lacks some of them
+        it is worth one more try, unless only a person can mend it."""
+        if not lacking:
+            return DONE
         person = any(sink.needs_person for sink in lacking)
         code = ExitCode.TERMINAL if person else ExitCode.TRANSIENT
         return cls("undelivered", code, " ".join(map(describe_lack, lacking)))

@@ -57,7 +57,7 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
     followers.open(tally, Checkpoint.below(tally.checkpoint).open_batch)
     asked = _asked(f"{run.pipeline.name}/{step.name}/", wanted)
     if asked is not None:
-        followers.demand(outlet.count_batches(run.spark, asked), bool(wanted.keys))
+        followers.demand(outlet.count_batches(run.spark, asked), bool(wanted.keys), tally)
         _tell_older(tally, table.where(F.col(BATCH_KEY).isNull()).count())
     followers.follow(run.spark, tally)
 

@@ -4,18 +4,12 @@ lacks. One that is away or refuses holds up neither the target nor what comes be
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from ..checkpoint import (
-    Due,
-    Entry,
-    Position,
-    Sent,
-    read_position,
-    write_position,
-)
+from ..checkpoint import Due, Entry, Position, Sent, read_position, write_position
 from ..errors import (
     CheckpointBusy,
     LeaseLost,
@@ -26,7 +20,7 @@ from ..errors import (
     UnbalancedReport,
 )
 from ..report import told_by
-from ..sinks import prepare_sink
+from ..sinks import Preparation, prepare_sink
 from ..spark.tables import written_batches
 from ..spec import SinkKind, Step
 from .outlet import Outlet, is_after
@@ -63,7 +57,7 @@ class Followers:
         """
         coming = self._outlet.preparation(self._run.spark)
         for title, sink in self._sinks.items():
-            self._guard(title, lambda sink=sink: prepare_sink(sink, coming), SpecError)
+            self._prepare(title, sink, coming)
         if not self._durable:
             return
         prefix = f"{self._run.pipeline.name}/{self._step.name}"
@@ -88,17 +82,13 @@ class Followers:
                 self._run.rights.check(self._step.name)
                 rows, _ = self._send(session, title, due, due.key in exact) if due.rows else (0, 0)
                 tally.pass_on(title, rows)
-        if not self._durable:
+        if not self._durable or not (fresh or any(lack.batches for lack in tally.lacking)):
             return
         with self._turn():
             for title in self._durable:
-                position = read_position(self._path(title)) or Position(sink=title)
-                after = self._give(session, title, position.owing(fresh), exact)
-                if after != position:
-                    write_position(self._path(title), after)
-                tally.follow(title, after)
+                tally.follow(title, self._give(session, title, fresh, exact))
 
-    def demand(self, counts: dict[str, int], by_name: bool) -> None:
+    def demand(self, counts: dict[str, int], by_name: bool, tally: Tally) -> None:
         """Note batches as due, whatever the sinks are known to have.
 
         Args: counts: rows by key. by_name: a person named them, so that those are meant as well
@@ -111,12 +101,16 @@ class Followers:
                 position = read_position(self._path(title)) or Position(sink=title)
                 left_out = set() if by_name else {batch.key for batch in position.given_up}
                 wanted = [due for due in asked if due.key not in left_out]
-                write_position(self._path(title), position.demanding(wanted))
+                demanding = position.demanding(wanted)
+                write_position(self._path(title), demanding)
+                tally.follow(title, demanding)
 
     def _give(
-        self, session: SparkSession, title: str, position: Position, exact: set[str]
+        self, session: SparkSession, title: str, fresh: list[Due], exact: set[str]
     ) -> Position:
         """Try every batch that is due; each that was sent is noted before the next one goes."""
+        noted = read_position(self._path(title)) or Position(sink=title)
+        position = noted.owing(fresh)
         for due in position.due:
             if self._is_over(title, due):
                 position = position.refused(self._explain(title, due))
@@ -124,10 +118,12 @@ class Followers:
             self._run.rights.check(self._step.name)
             sent = self._try(session, title, due, due.key in exact)
             if isinstance(sent, Sent):
-                position = position.settled(sent)
-                write_position(self._path(title), position)
+                noted = position = position.settled(sent)
+                write_position(self._path(title), noted)
             else:
                 position = position.refused(sent)
+        if position != noted:
+            write_position(self._path(title), position)
         return position
 
     def _is_over(self, title: str, due: Due) -> bool:
@@ -205,11 +201,11 @@ class Followers:
         ]
         return position.model_copy(update={"sent": kept})
 
-    def _guard(self, title: str, act, raised: type[SluiceError]) -> None:
-        """Do something with a sink; one that fails is out until the next run."""
+    def _prepare(self, title: str, sink: SinkKind, coming: Preparation) -> None:
+        """Prepare a sink; one that fails is out until the next run. Raises SpecError."""
         try:
-            act()
-        except (*_OURS, raised):
+            prepare_sink(sink, coming)
+        except SpecError:
             raise
         except Exception as error:  # noqa: BLE001 (as above)
             self._out[title] = _as_ours(error, title, self._outlet.hidden)
@@ -222,7 +218,7 @@ class Followers:
     def _path(self, title: str) -> str:
         return self._run.paths.position(self._step.name, title)
 
-    def _turn(self):
+    def _turn(self) -> AbstractContextManager[None]:
         return self._run.rights.turn_at_sinks(self._run.paths.positions(self._step.name))
 
 

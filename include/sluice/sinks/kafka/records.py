@@ -78,7 +78,7 @@ def _pairs(headers: list[tuple[str, Column]]) -> Column:
 
 def _comparable(rows: DataFrame, name: str) -> Column:
     """A column that can be hashed and ordered by; maps and variants as text."""
-    kind = rows.select(col(name)).schema[0].dataType.simpleString()
+    kind = rows.schema[name].dataType.simpleString()
     plain = "map<" not in kind and "variant" not in kind
     return col(name) if plain else F.to_json(F.struct(col(name)), _JSON)
 
