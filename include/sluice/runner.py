@@ -177,6 +177,15 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
             story.spark |= executor_cost(spark)
 
 
+def _settle(story: Story) -> None:
+    """Note what the stored report tells; what cannot be noted is told once more."""
+    try:
+        for tally in story.tallies:
+            tally.settle()
+    except Exception:  # noqa: BLE001 (as below)
+        _log.warning("what the report tells could not be noted", exc_info=True)
+
+
 def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
     """Tell the report, and store it where there is something to tell; a run that was outranked
     stores none, because the one that took over reports its batches."""
@@ -204,6 +213,7 @@ def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
             )
         )
     else:
+        _settle(story)
         return report
     code = max(report.exit_code, lost.exit_code)
     told = {"status": lost.status, "error": lost.error, "exit_code": code}

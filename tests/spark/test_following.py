@@ -335,3 +335,39 @@ def test_a_run_that_is_cleared_tells_each_delivery_once(shop, store):
         for sent in report.steps[0].deliveries
     ]
     assert len(told) == len(set(told)) == 2
+
+
+def test_a_refused_row_is_named_by_its_keys_and_a_hidden_one_is_masked(shop, store):
+    write_to(shop, store.sink)
+    shop.land("1.json", order(1))
+    shop.run()
+    store.refuse_above(10)
+    shop.land("2.json", order(2) + order(99))
+    shop.run()
+    assert "the row with id = o99" in shop.run().error
+    shop.pipeline["pii"] = ["id"]
+    hidden = shop.run().error
+    assert "the row with id = …" in hidden and "o99" not in hidden
+
+
+def test_a_topic_made_anew_takes_nothing_from_a_sink_that_lacks_what_the_target_has(
+    spark, tmp_path, kafka_broker, store
+):
+    topic = kafka_broker.create_topic("followed_anew")
+    source = {"kind": "kafka", "servers": kafka_broker.servers, "subscribe": topic}
+    shop = Project(spark, tmp_path, {**source, "format": "json", "schema": ORDER}, {**STEP})
+    write_to(shop, store.sink)
+    kafka_broker.produce(topic, [order(1)])
+    shop.run()
+    store.refuse_above(10)
+    kafka_broker.produce(topic, [order(2), order(99)])
+    assert lack(shop.run()) == (1, 2)
+    kafka_broker.delete_topic(topic)
+    kafka_broker.create_topic(topic)
+    kafka_broker.produce(topic, [order(n) for n in range(3, 9)])
+    refused = shop.run()
+    assert "were made anew" in refused.error and "move the checkpoint" in refused.error
+    shutil.move(shop.paths.checkpoint("s"), tmp_path / "away")  # the advice
+    store.accept()
+    assert shop.run().error is None
+    assert_followed(shop, store, *((f"o{n}", n) for n in (1, 2, *range(3, 9), 99)))

@@ -402,7 +402,7 @@ def test_a_topic_made_anew_is_never_taken_for_the_old_one(project, kafka_broker)
     kafka_broker.produce(topic, [order(9)])
     anew = shop.run()
     assert anew.exit_code is ExitCode.TERMINAL
-    assert "made anew: anew/0" in anew.error
+    assert "were made anew: anew/0" in anew.error
     (shop.folder / "root" / "checkpoints").rename(shop.folder / "old")
     assert shop.run().counts.written == 1
     assert ids(shop) == ["o0", "o1", "o2", "o3", "o9"]
@@ -593,3 +593,46 @@ def test_a_topic_deleted_while_it_is_read_may_be_brokers_that_are_away_until_the
         told.exit_code,
         f"partitions that were read before are there no more: {topic}/0" in told.error,
     ) == (ExitCode.TERMINAL, True)
+
+
+def test_a_topic_made_anew_and_filled_past_its_old_end_is_recognised(project, kafka_broker):
+    topic = kafka_broker.create_topic("refilled")
+    kafka_broker.produce(topic, [order(n) for n in range(3)])
+    shop = project(topic, DEDUP)
+    shop.run()
+    kafka_broker.delete_topic(topic)
+    kafka_broker.create_topic(topic)
+    kafka_broker.produce(topic, [order(n) for n in range(10, 16)])
+    plan = shop.plan()
+    assert plan.must_run and "were made anew: refilled/0" in " ".join(plan.warnings)
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "were made anew: refilled/0" in refused.error
+    (shop.folder / "root" / "checkpoints").rename(shop.folder / "old")  # the advice
+    assert shop.run().counts.written == 6
+    assert len(ids(shop)) == 9
+
+
+@pytest.mark.parametrize("act", ["expire", "unsubscribe"])
+def test_records_that_are_in_the_target_already_are_never_called_lost(project, kafka_broker, act):
+    topic, other = (kafka_broker.create_topic(f"settled_{act}_{n}") for n in "ab")
+    shop = project(None, DEDUP, subscribe=[topic, other])
+    kafka_broker.produce(topic, [order(1)])
+    shop.run()
+    kafka_broker.produce(topic, [order(1), order(2), order(3)])
+    newest = shop.run().steps[0].batches[-1].batch_id
+    spark_folder = shop.folder / "root" / "checkpoints" / "p" / "s" / "spark"
+    for name in (f"{newest}", f".{newest}.crc"):  # killed before Spark's own commit
+        (spark_folder / "commits" / name).unlink(missing_ok=True)
+    if act == "expire":
+        kafka_broker.expire(topic, 0, 4)
+    else:
+        shop.source["subscribe"] = [other]
+        shop.source["fail_on_data_loss"] = False
+    kafka_broker.produce(other, [order(4)])
+    assert not any("were not read yet" in warning for warning in shop.plan().warnings)
+    report = shop.run()
+    assert report.error is None
+    assert ids(shop) == ["o1", "o2", "o3", "o4"]
+    assert not any("were not read yet" in warning for warning in report.steps[0].warnings)
+    assert shop.run().exit_code is ExitCode.NOTHING_NEW

@@ -1,6 +1,7 @@
 """Delta tables as a source: each commit once, whatever is done to the table in between."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -224,3 +225,73 @@ def test_a_table_that_is_not_there_is_an_error_that_names_it(project):
     report = project(path="nowhere/at/all").run()
     assert report.exit_code is ExitCode.TERMINAL
     assert "there is no Delta table" in report.error and "nowhere/at/all" in report.error
+
+
+@pytest.mark.parametrize("commits", [1, 2, 5], ids=["fewer", "as many", "more"])
+def test_a_table_made_anew_is_named_and_the_advice_reads_it(project, table, commits):
+    for number in (1, 2):
+        table.add(number)
+    shop = project(DEDUP)
+    shop.run()
+    shutil.rmtree(table.path)
+    for number in range(10, 10 + commits):
+        table.add(number)
+    plan = shop.plan()
+    assert plan.must_run and "the table was made anew" in plan.reason
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "the table was made anew" in refused.error
+    Path(shop.paths.checkpoint("s")).rename(shop.folder / "away")
+    assert shop.run().error is None
+    assert numbers(shop) == [1, 2, *range(10, 10 + commits)]
+
+
+def test_a_table_put_back_from_an_older_copy_is_named(project, table):
+    table.add(1)
+    shutil.copytree(table.path, f"{table.path}_copy")
+    table.add(2)
+    table.add(3)
+    shop = project()
+    shop.run()
+    shutil.rmtree(table.path)
+    Path(f"{table.path}_copy").rename(table.path)
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "ends at version 0, and was read up to 2" in refused.error
+
+
+def test_commits_that_are_cleaned_from_the_log_unread_are_counted_and_the_advice_loses_nothing(
+    project, table
+):
+    table.add(1)
+    shop = project(DEDUP)
+    shop.run()
+    for number in range(2, 14):
+        table.add(number)  # Delta makes a checkpoint at version 10
+    for version in range(10):
+        (Path(table.path) / "_delta_log" / f"{version:020}.json").unlink()
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "9 commit(s) that were not read yet are cleaned" in refused.error
+    Path(shop.paths.checkpoint("s")).rename(shop.folder / "away")
+    assert shop.run().error is None
+    assert numbers(shop) == list(range(1, 14))
+
+
+def test_files_that_vacuum_removed_unread_are_told_and_the_advice_loses_nothing(
+    project, table, spark
+):
+    table.add(1)
+    shop = project(DEDUP)
+    shop.run()
+    table.add(2)
+    table.add(3)
+    table.sql("OPTIMIZE {table}")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    table.sql("VACUUM {table} RETAIN 0 HOURS")
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "VACUUM removes what later commits replaced" in refused.error
+    Path(shop.paths.checkpoint("s")).rename(shop.folder / "away")
+    assert shop.run().error is None
+    assert numbers(shop) == [1, 2, 3]

@@ -10,9 +10,9 @@ from datetime import datetime
 import pytest
 from sluice.backlog.kafka import TopicBacklog, measure_topics
 from sluice.backlog.kafka_offsets import (
-    committed_offsets,
     compare_offsets,
     find_start,
+    offsets_after,
     planned_offsets,
 )
 from sluice.backlog.kafka_pattern import compile_pattern
@@ -47,14 +47,14 @@ def log(tmp_path):
 
 
 def test_an_empty_checkpoint_knows_nothing(log):
-    assert committed_offsets(log.checkpoint) is None
+    assert offsets_after(log.checkpoint, log.checkpoint.newest_commit) is None
 
 
 @pytest.mark.parametrize("first", ["\0", ""])
 def test_before_the_first_batch_reading_goes_on_where_the_source_began(log, first):
     log.begin({"t": {"0": 7, "1": 0}}, first)
     log.plan(0, {"t": {"0": 9, "1": 5}})
-    assert committed_offsets(log.checkpoint) == {"t": {0: 7, 1: 0}}
+    assert offsets_after(log.checkpoint, log.checkpoint.newest_commit) == {"t": {0: 7, 1: 0}}
 
 
 def test_a_planned_batch_is_not_a_committed_one(log):
@@ -62,7 +62,7 @@ def test_a_planned_batch_is_not_a_committed_one(log):
     log.plan(0, {"t": {"0": 9}})
     log.commit(0)
     log.plan(1, {"t": {"0": 12}})
-    assert committed_offsets(log.checkpoint) == {"t": {0: 9}}
+    assert offsets_after(log.checkpoint, log.checkpoint.newest_commit) == {"t": {0: 9}}
 
 
 def test_a_batch_reads_from_where_the_one_before_ended(log):
@@ -84,7 +84,7 @@ def test_a_batch_reads_nothing_of_a_partition_that_was_made_anew(log):
 def test_a_source_that_wrote_no_offset_knows_no_partition(log):
     log.plan(0, None)
     log.commit(0)
-    assert committed_offsets(log.checkpoint) == {}
+    assert offsets_after(log.checkpoint, log.checkpoint.newest_commit) == {}
 
 
 def test_a_damaged_checkpoint_is_an_error_and_not_an_empty_one(log):
@@ -92,7 +92,7 @@ def test_a_damaged_checkpoint_is_an_error_and_not_an_empty_one(log):
     log.commit(0)
     (log.checkpoint.folder / "offsets/0").write_text('v1\n{}\n{"t":{"0":')
     with pytest.raises(ValueError):
-        committed_offsets(log.checkpoint)
+        offsets_after(log.checkpoint, log.checkpoint.newest_commit)
 
 
 def compare(start, first, end, **more):

@@ -229,3 +229,11 @@ def test_a_setting_that_is_no_secret_is_taken(tmp_path, monkeypatch):
     }
     file = write(tmp_path, step({"api_key": "string"}), spark=settings)
     assert load_pipeline(file).spark["spark.hadoop.fs.s3a.secret.key"] == "abc"
+
+
+@pytest.mark.parametrize("option", ["fileNameOnly", "latestFirst", "maxFileAge", "FILENAMEONLY"])
+def test_options_under_which_files_would_be_passed_over_are_refused(tmp_path, option):
+    schema = {"id": "string", "at": "timestamp"}
+    source = {"path": "in", "format": "json", "schema": schema, "options": {option: "true"}}
+    said = refusal(tmp_path, step(source=source))
+    assert f"option {option} does not go with runs that end" in said and "leave it out" in said

@@ -4,18 +4,27 @@ from .delta import (
     TableBacklog,
     TablePosition,
     measure_table,
+    oldest_version,
     read_position,
     read_start,
     start_file,
+    table_id,
     table_version,
 )
 from .files import LandedFile, files_in_window, is_hidden, list_files, source_root
-from .kafka import TopicBacklog, describe_losses, measure_expired, measure_topics
+from .kafka import (
+    TopicBacklog,
+    describe_losses,
+    measure_expired,
+    measure_topics,
+    note_topic_ids,
+)
 from .kafka_offsets import planned_offsets
 from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
 from .probe import Range, StepBacklog
 from .waiting import waiting_files
+from .watch import Watched, read_mark, refuse_another, watch_table, write_mark
 
 __all__ = [
     "Arrivals",
@@ -25,6 +34,7 @@ __all__ = [
     "TableBacklog",
     "TablePosition",
     "TopicBacklog",
+    "Watched",
     "describe_losses",
     "files_in_window",
     "is_hidden",
@@ -35,13 +45,20 @@ __all__ = [
     "measure_table",
     "measure_topics",
     "note_idle_audits",
+    "note_topic_ids",
+    "oldest_version",
     "planned_offsets",
+    "read_mark",
     "read_position",
     "read_start",
+    "refuse_another",
     "settle",
     "source_root",
     "start_file",
+    "table_id",
     "table_version",
     "take_arrivals",
     "waiting_files",
+    "watch_table",
+    "write_mark",
 ]

@@ -13,17 +13,36 @@ from ..storage import open_path
 
 def table_version(path: str) -> int | None:
     """The newest version in a table's log; None when there is no table."""
+    return max(_versions(path), default=None)
+
+
+def oldest_version(path: str) -> int | None:
+    """The oldest commit that is still in a table's log; None when there is no table."""
+    return min(_versions(path), default=None)
+
+
+def _versions(path: str) -> list[int]:
     log = open_path(path) / "_delta_log"
-    if not log.exists():
+    names = [p.name for p in log.iterdir()] if log.exists() else []
+    numbers = [name.split(".")[0] for name in names if name.endswith(".json")]
+    return [int(number) for number in numbers if number.isdigit()]
+
+
+def table_id(path: str) -> str | None:
+    """The id that Delta gave a table when it was made; None where its first commit is cleaned from
+    the log, or there is no table."""
+    first = read_commit(path, 0)
+    made = (action["metaData"] for action in first or () if "metaData" in action)
+    return next((metadata["id"] for metadata in made), None)
+
+
+def read_commit(path: str, version: int) -> list[dict] | None:
+    """The actions of one commit; None where the log does not have it (any more)."""
+    try:
+        text = (open_path(path) / "_delta_log" / f"{version:020}.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
         return None
-    return max(
-        (
-            int(p.name.split(".")[0])
-            for p in log.iterdir()
-            if p.name.endswith(".json") and p.name.split(".")[0].isdigit()
-        ),
-        default=None,
-    )
+    return [json.loads(line) for line in text.splitlines() if line]
 
 
 def find_commit_info(
@@ -53,10 +72,21 @@ def find_commit_info(
 @dataclass(frozen=True)
 class TablePosition:
     """How far a stream has read: up to `version` (not included), or, while it reads the table's
-    first state, part of that version."""
+    first state, part of that version. `table`: the id of the table that was read; empty where
+    nothing was yet."""
 
     version: int
     whole: bool = True
+    table: str = ""
+
+    def why_another(self, path: str) -> str:
+        """Why the table of this path is not the one that was read; empty where it may be."""
+        now, newest = table_id(path), table_version(path)
+        if self.table and now is not None and now != self.table:
+            return "the table was made anew"
+        if newest is not None and newest + 1 < self.version:
+            return f"the table ends at version {newest}, and was read up to {self.version - 1}"
+        return ""
 
 
 def read_position(checkpoint: Checkpoint, batch: int | None) -> TablePosition | None:
@@ -66,7 +96,8 @@ def read_position(checkpoint: Checkpoint, batch: int | None) -> TablePosition | 
         start = read_start(checkpoint)
         return None if start is None else TablePosition(start)
     index, starting = offset.get("index", -1), offset.get("isStartingVersion", False)
-    return TablePosition(offset["reservoirVersion"], whole=index < 0 and not starting)
+    whole = index < 0 and not starting
+    return TablePosition(offset["reservoirVersion"], whole, offset.get("reservoirId", ""))
 
 
 def start_file(checkpoint: Checkpoint) -> Path:
@@ -100,12 +131,9 @@ def measure_table(path: str, position: TablePosition | None) -> TableBacklog | N
         return None
     commits, size, oldest = 0, 0, None
     for version in range(position.version, newest + 1):
-        file = open_path(path) / "_delta_log" / f"{version:020}.json"
-        if not file.exists():
-            return None  # cleaned away: Delta decides whether it can still be read
-        actions = [
-            json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line
-        ]
+        actions = read_commit(path, version)
+        if actions is None:
+            return None  # cleaned away: a run says what is gone
         changes = [
             change
             for action in actions
@@ -114,5 +142,6 @@ def measure_table(path: str, position: TablePosition | None) -> TableBacklog | N
         ]
         if changes:
             commits, size = commits + 1, size + sum(change.get("size", 0) for change in changes)
+            file = open_path(path) / "_delta_log" / f"{version:020}.json"
             oldest = oldest or datetime.fromtimestamp(file.stat().st_mtime, UTC)
     return TableBacklog(commits, size, oldest)

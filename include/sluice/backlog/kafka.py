@@ -4,15 +4,18 @@
 it may be more than there are rows, never less.
 """
 
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
 from ..spec import KafkaSource, resolve_cluster
+from ..storage import replace_file
 from .kafka_broker import Broker, Offsets, connect
-from .kafka_offsets import committed_offsets, compare_offsets, find_start, most_waiting, reach
+from .kafka_offsets import compare_offsets, find_start, most_waiting, offsets_after, reach
 from .kafka_pattern import compile_pattern
+from .settled import settled_batch
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,10 @@ class TopicBacklog:
     """Partitions the checkpoint has read and the source has no more: deleted, or not asked for any
     more."""
     recreated: dict[str, list[int]] = field(default_factory=dict)
-    """Partitions that end before the place up to which they were read: the topic was made anew, or
-    lost its end."""
+    """Partitions of topics that have another id than when they were read, and those that end before
+    the place up to which they were read: made anew, or without their end."""
+    ids: dict[str, str] = field(default_factory=dict, compare=False)
+    """Topic -> its id, as far as the brokers tell it."""
     new: dict[str, list[int]] = field(default_factory=dict)
     """Partitions the checkpoint does not know; they are read from their first record."""
     oldest: datetime | None = None
@@ -81,8 +86,8 @@ def describe_losses(backlog: TopicBacklog) -> list[str]:
     )
     return notes + (
         [
-            "partitions end before the place up to which they were read, so they were made anew: "
-            f"{', '.join(anew)}"
+            "offsets mean other records than when they were read, because their topics were made "
+            f"anew: {', '.join(anew)}"
         ]
         if anew
         else []
@@ -95,7 +100,7 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     Raises SourceError for a topic that is not there and was never read; TransientError when the
     brokers cannot be asked, so that a run decides.
     """
-    committed = committed_offsets(checkpoint)
+    committed = offsets_after(checkpoint, settled_batch(checkpoint))
     pattern = compile_pattern(source.subscribe_pattern) if source.subscribe_pattern else None
     if source.subscribe_pattern and pattern is None:
         return TopicBacklog(unknown_topics=True)
@@ -119,12 +124,32 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     ):
         end = reach(end, broker.end_offsets(partitions, "read_uncommitted"), committed)
     found = compare_offsets(start, first, end, first_run=committed is None)
+    ids = broker.topic_ids(partitions)
+    for topic, noted in read_topic_ids(checkpoint).items():
+        if ids.get(topic, noted) != noted and topic in start:
+            found["recreated"][topic] = sorted(start[topic])
     return TopicBacklog(
         **found,
+        ids=ids,
         partitions=partitions,
         oldest=broker.first_time(most_waiting(found["waiting"], start, first), source.isolation),
         unknown_start=unknown,
     )
+
+
+def read_topic_ids(checkpoint: Checkpoint) -> dict[str, str]:
+    """Topic -> its id when it was read first; empty where none is noted."""
+    file = checkpoint.beside("topics.json")
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def note_topic_ids(checkpoint: Checkpoint, ids: dict[str, str]) -> None:
+    """Note the ids of topics that are read for the first time; the others stay. Raises OSError."""
+    noted = read_topic_ids(checkpoint)
+    if ids.keys() - noted.keys():
+        file = checkpoint.beside("topics.json")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, json.dumps({**ids, **noted}))
 
 
 def _first_offsets(

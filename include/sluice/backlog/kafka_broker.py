@@ -1,8 +1,9 @@
 """Asks Kafka's brokers, within a few seconds in all, through librdkafka."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,22 @@ class Broker:
             if topic.error is not None:
                 raise self._give_up(f"topic {name}: {topic.error.str()}")
         return {name: sorted(topic.partitions) for name, topic in sorted(found.items())}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Topic -> the id that the brokers gave it when it was made; without those whose id they do
+        not tell: brokers before 2.8, or a user who may not describe them."""
+        from confluent_kafka import KafkaException, TopicCollection
+
+        asked = list(topics)
+        if not asked:
+            return {}
+        seconds = max(self._seconds_left(), 0.1)
+        answers = self.admin.describe_topics(TopicCollection(asked), request_timeout=seconds)
+        found = {}
+        for topic, answer in answers.items():
+            with suppress(KafkaException, FutureTimeout):
+                found[topic] = str(answer.result(seconds).topic_id)
+        return {topic: name for topic, name in found.items() if name.strip("A=")}
 
     def first_offsets(self, partitions: dict[str, list[int]]) -> Offsets:
         """The first offset that is still there."""

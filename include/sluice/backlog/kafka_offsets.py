@@ -12,13 +12,13 @@ TIMED_PARTITIONS = 8
 waiting."""
 
 
-def committed_offsets(checkpoint: Checkpoint) -> Offsets | None:
-    """Topic -> partition -> the offset to be read next; before the first finished batch where the
-    source began; None when nothing is noted."""
-    if checkpoint.newest_commit is None:
+def offsets_after(checkpoint: Checkpoint, batch: int | None) -> Offsets | None:
+    """Topic -> partition -> the offset to be read next after a batch; before the first one where
+    the source began; None when nothing is noted."""
+    if batch is None:
         initial = checkpoint.initial_offset()
         return None if initial is None else _parse(initial)
-    return _parse(checkpoint.source_offset(checkpoint.newest_commit))
+    return _parse(checkpoint.source_offset(batch))
 
 
 def planned_offsets(checkpoint: Checkpoint, batch: int) -> dict[str, dict[int, tuple[int, int]]]:

@@ -13,6 +13,7 @@ from .notified import Arrivals
 from .probe import StepBacklog, Waiting
 from .probes import count_files, probe_of
 from .undelivered import describe_undelivered, read_positions, why_behind
+from .watch import read_mark, watch_table
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +49,8 @@ def measure_step(
             paths, step.name, paths.checkpoint(step.name), None, checkpoint.newest_commit
         )
         behind = why_behind(step, paths, checkpoint, positions)
+        lost, acts = _watch(step, paths)
+        found = replace(found, warnings=[*found.warnings, *acts])
     except SourceError:
         raise
     except Exception as error:  # noqa: BLE001 (law 8: a wrong "nothing new" loses data, a wrong "something new" costs cents)
@@ -58,7 +61,7 @@ def measure_step(
         )
     died = f"run {unreported[0].run_id} died before its report" if unreported else ""
     reason = _why_now(found) or waiting.doubt or died
-    reason = reason or _why_lost(step, paths) or behind
+    reason = reason or lost or behind
     reason = reason or _why_at_last(step, found, idle_run_every)
     return replace(found, must_run=bool(reason), reason=reason or "nothing is new")
 
@@ -68,12 +71,20 @@ def _why_now(found: StepBacklog) -> str:
     return "a batch was planned and not finished" if found.open_batch else found.headline
 
 
-def _why_lost(step: Step, paths: Paths) -> str:
-    """Why a run must look, and will refuse to go on: the memory of what was read is not there."""
-    filled = noted_target(paths.checkpoint(step.name))
-    if not filled or open_path(delta_log(filled)).exists():
-        return ""
-    return f"the step's table {filled} is gone"
+def _watch(step: Step, paths: Paths) -> tuple[str, tuple[str, ...]]:
+    """Why a run must look, and will refuse to go on: the memory of what was read is not there. And
+    what people did to it, which can wait until a run tells it."""
+    checkpoint = paths.checkpoint(step.name)
+    filled = noted_target(checkpoint)
+    if not filled:
+        return "", ()
+    if not open_path(delta_log(filled)).exists():
+        return f"the step's table {filled} is gone", ()
+    watched = watch_table(filled, read_mark(checkpoint))
+    if watched is None:
+        return "", ()
+    why = f"the step's table {filled} is another one: {watched.another}"
+    return why if watched.another else "", watched.acts
 
 
 def _why_at_last(step: Step, found: StepBacklog, idle_run_every: timedelta) -> str:

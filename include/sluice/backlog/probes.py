@@ -96,7 +96,10 @@ class TableProbe(Probe[TableSource]):
         nothing = StepBacklog(step.name)
         if self.source.name is not None:
             return Waiting(nothing, "only Spark's catalog knows where the table lies")
-        found = measure_table(place, read_position(checkpoint, checkpoint.newest_commit))
+        position = read_position(checkpoint, checkpoint.newest_commit)
+        if position is not None and (why := position.why_another(place)):
+            return Waiting(nothing, f"the source is not what was read before: {why}")
+        found = measure_table(place, position)
         if found is None:
             return Waiting(nothing, "the table's log alone does not say what was read")
         return Waiting(

@@ -29,6 +29,9 @@ class Teller(Protocol):
     def report(self) -> StepReport:
         """The step's part of the report."""
 
+    def settle(self) -> None:
+        """Note what the stored report tells, so that no other does."""
+
 
 class Story:
     """What the report of a run will tell: filled while it goes on, told once, at its end."""

@@ -17,6 +17,8 @@ class Delivery:
     """Of the pipeline's YAML."""
     root: str
     """Folder or URI below which relative paths lie."""
+    keys: tuple[str, ...] = ()
+    """The columns by which a person knows a row."""
     hidden: frozenset[str] = frozenset()
     """Columns whose values are never shown."""
     again: bool = False

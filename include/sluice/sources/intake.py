@@ -33,6 +33,8 @@ class BatchInput:
     records), or not known."""
     small: bool = False
     """True where the parsed rows fit into memory."""
+    gone: bool = False
+    """True where the records of a batch whose rows are in the target cannot be read once more."""
     fetched: bool = False
     """True where a second pass would ask a server for the records again, which may then have fewer:
     what is counted and what is written is read once."""

@@ -15,10 +15,11 @@ from ..backlog import (
     describe_losses,
     measure_expired,
     measure_topics,
+    note_topic_ids,
     planned_offsets,
 )
 from ..checkpoint import Checkpoint
-from ..errors import SourceError, TransientError
+from ..errors import SluiceError, SourceError, TransientError
 from ..report import BatchReport, merge_ranges
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
 from ..spec import KafkaSource, KafkaStart, resolve_cluster, spark_options
@@ -54,6 +55,7 @@ class KafkaIntake(Intake[KafkaSource]):
         self.warnings = describe_losses(self.backlog)
         if self.backlog.recreated or (self.warnings and source.fail_on_data_loss):
             self._refuse(checkpoint)
+        note_topic_ids(checkpoint, self.backlog.ids)
 
     @classmethod
     def of(cls, opening: Opening[KafkaSource]) -> Self:
@@ -71,7 +73,7 @@ class KafkaIntake(Intake[KafkaSource]):
         records now."""
         anew = (
             f"Start over: move the checkpoint {checkpoint.folder.parent} away; keys in the table "
-            "keep rows that are read again from being doubled"
+            "keep rows that are read again from being doubled (without `dedup` nothing does)"
         )
         go_on = (
             "Restore the topic, or write `fail_on_data_loss: false` to go on with what there is; "
@@ -205,7 +207,15 @@ class KafkaIntake(Intake[KafkaSource]):
             if span[1] > span[0]
         }
         amount = sum(until - start for start, until in ranges.values())
-        return BatchInput(amount=amount, ranges=ranges, fetched=True, scan="exact")
+        gone = batch == checkpoint.open_batch and self._are_gone(ranges)
+        return BatchInput(amount=amount, ranges=ranges, gone=gone, fetched=True, scan="exact")
+
+    def _are_gone(self, ranges: dict[str, tuple[int, int]]) -> bool:
+        """True where the brokers do not have some of the records, or cannot say."""
+        try:
+            return bool(measure_expired(self.source, ranges))
+        except SluiceError:
+            return True
 
     def review(self, batches: list[BatchReport]) -> list[str]:
         """Records that may have expired between planning and reading, where a run goes on without

@@ -6,17 +6,28 @@ from typing import Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..backlog import TablePosition, read_position, read_start, start_file, table_version
+from ..backlog import (
+    TablePosition,
+    oldest_version,
+    read_position,
+    read_start,
+    start_file,
+    table_version,
+)
 from ..checkpoint import Checkpoint
 from ..errors import SourceError, SpecError
 from ..report import COMMITS
 from ..spark.columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
-from ..spark.failure import ChangedTable
+from ..spark.failure import ChangedTable, UnreadableFile
 from ..spec import SYSTEM_COLUMNS, TableSource, TableStart
 from ..storage import replace_file
 from .intake import BatchInput, Intake, Opening
 
 _MOST_CHANGES = 20
+_ANEW = (
+    "move this step's checkpoint away (without `dedup` its table as well, or its rows come twice), "
+    "and run again"
+)
 _CHANGES = {
     "_change_type": "change_type",
     "_commit_version": "commit_version",
@@ -52,6 +63,8 @@ class TableIntake(Intake[TableSource]):
         self.position = (
             read_position(checkpoint, checkpoint.newest_commit) if checkpoint is not None else None
         )
+        if self.position is not None and not source.name:
+            self._refuse_another(self.position)
 
     @classmethod
     def of(cls, opening: Opening[TableSource]) -> Self:
@@ -161,9 +174,38 @@ class TableIntake(Intake[TableSource]):
             **{name: str(bound) for name, bound in bounds.items() if bound},
         }
 
+    def _refuse_another(self, position: TablePosition) -> None:
+        """Raise SourceError for a table that was made anew, or lost commits before they were
+        read."""
+        if why := position.why_another(self.place):
+            raise SourceError(
+                f"the source is not what was read before: {why}",
+                where=self.place,
+                do=f"Put the table back that was read, or read this one: {_ANEW}",
+            )
+        oldest = oldest_version(self.place)
+        if position.whole and oldest is not None and position.version < oldest:
+            raise SourceError(
+                f"{oldest - position.version:,} commit(s) that were not read yet are cleaned from "
+                "the table's log",
+                where=self.place,
+                value=f"read up to version {position.version - 1}, the log begins with {oldest}",
+                do=f"Read what the table holds now: {_ANEW}. Keep its log for longer than runs lie "
+                "apart (delta.logRetentionDuration)",
+            )
+
     def absorb(self, error: Exception) -> None:
         """Go on with the columns that Delta has noted; again and again where they change more than
         once, but not for ever."""
+        if isinstance(error, UnreadableFile):
+            raise SourceError(
+                f"files of the source table are gone or cannot be read, and up to {self.total:,} "
+                "commit(s) were not read yet: VACUUM removes what later commits replaced",
+                where=error.path,
+                value=error.why,
+                do=f"Put the file back, or read what the table holds now: {_ANEW}. Let VACUUM keep "
+                "files for longer than runs lie apart",
+            ) from None
         if not isinstance(error, ChangedTable) or self.changes >= _MOST_CHANGES:
             raise error
         self.changes += 1

@@ -28,6 +28,11 @@ _MAY_PASS = re.compile(
 )
 """What a reader says when the machine or the network failed, not the file."""
 _CHANGED = re.compile(r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\] ([^.\n]*)")
+_OTHER_TABLE = re.compile(
+    r"DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE|DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
+    r"|DELTA_MISSING_CHANGE_DATA|DELTA_MISSING_FILES_UNEXPECTED_VERSION"
+    r"|DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_TRUNCATED_TRANSACTION_LOG"
+)
 _STATE_CHANGED = re.compile(
     r"STATE_STORE_(?:(?:KEY|VALUE)_(?:SCHEMA_NOT_COMPATIBLE|ROW_FORMAT_VALIDATION_FAILURE)"
     r"|INVALID_VALUE_SCHEMA_EVOLUTION|INVALID_VARIABLE_TYPE_CHANGE|INVALID_CONFIG_AFTER_RESTART"
@@ -107,15 +112,6 @@ def explain(error: Exception) -> Exception:
     named = _FILE.search(text)
     if "DELTA_STREAMING_METADATA_EVOLUTION" in text:
         return ChangedTable()
-    if changed := _CHANGED.search(text):
-        return SourceError(
-            "rows of the source table were changed or removed, and a stream of rows cannot say so",
-            where="source",
-            value=changed[1][:200],
-            do="To lose nothing read the table anew: move this step's checkpoint away (without "
-            "`dedup` its table as well), and run again. `skip_change_commits: true` goes on behind "
-            "such commits, without the rows that they insert",
-        )
     if "CSV_HEADER" in text or "CSV header does not conform" in text:
         return SourceError(
             "a CSV header does not match the schema",
@@ -132,6 +128,7 @@ def explain(error: Exception) -> Exception:
         )
     return (
         explain_kafka(text)
+        or _explain_table(text, fault)
         or _explain_for_good(error, fault)
         or TransientError(
             f"Spark failed: {fault.sentence}",
@@ -139,6 +136,29 @@ def explain(error: Exception) -> Exception:
             "rest",
         )
     )
+
+
+def _explain_table(text: str, fault: Fault) -> SluiceError | None:
+    """The error for what Delta says of a source table; None where it is about something else."""
+    if changed := _CHANGED.search(text):
+        return SourceError(
+            "rows of the source table were changed or removed, and a stream of rows cannot say so",
+            where="source",
+            value=changed[1][:200],
+            do="To lose nothing read the table anew: move this step's checkpoint away (without "
+            "`dedup` its table as well), and run again. `skip_change_commits: true` goes on behind "
+            "such commits, without the rows that they insert",
+        )
+    if _OTHER_TABLE.search(text):
+        return SourceError(
+            "the source is not what was read before: the table was made anew, or commits that were "
+            "not read yet are cleaned from its log",
+            where="source",
+            value=fault.sentence[:200],
+            do="Put the table back that was read, or read this one: move this step's checkpoint "
+            "away (without `dedup` its table as well, or its rows come twice), and run again",
+        )
+    return None
 
 
 def _explain_for_good(error: Exception, fault: Fault) -> SluiceError | None:

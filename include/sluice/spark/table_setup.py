@@ -61,15 +61,29 @@ def _widen(spark: SparkSession, path: str, schema: StructType) -> None:
                 f"column {wanted.name!r} is {old.dataType.simpleString()} in the table and "
                 f"{wanted.dataType.simpleString()} in the step",
                 where=path,
-                do="Cast it back in the transform, or write to a new table (`sink.table`) and "
-                "remove the step's checkpoint: the new table knows no key and no row of this one, "
-                "so it is filled from the start of the source",
+                do="Cast it back in the transform; or rewrite the column once, which keeps every "
+                f"row and key: {_rewrite(spark, path, wanted)}; or write to a new table "
+                "(`sink.table`) and remove the step's checkpoint: the new table knows no key and "
+                "no row of this one, so it is filled from the start of the source",
             )
     added = [_nullable(f) for f in schema.fields if f.name.lower() not in held]
     if added:
         empty = spark.createDataFrame([], StructType(added))
         writer = empty.write.format("delta").option("mergeSchema", "true")
         writer.mode("append").save(path)
+
+
+def _rewrite(spark: SparkSession, path: str, wanted: StructField) -> str:
+    """The statement that gives a column of a table another type, in place."""
+    detail = DeltaTable.forPath(spark, path).detail().first()
+    parts = detail["partitionColumns"] if detail else []
+    by = f".partitionBy({', '.join(map(repr, parts))})" if parts else ""
+    name, kind = wanted.name, wanted.dataType.simpleString()
+    return (
+        f"`t = spark.read.format('delta').load({path!r}); "
+        f"t.withColumn({name!r}, t[{name!r}].cast({kind!r})).write.format('delta')"
+        f".mode('overwrite').option('overwriteSchema', 'true'){by}.save({path!r})`"
+    )
 
 
 def locate_target(spark: SparkSession, step: Step, paths: Paths) -> str:

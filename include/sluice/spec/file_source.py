@@ -39,6 +39,12 @@ class FileSource(Records):
     max_files_per_batch: int | None = Field(default=None, ge=1)
     max_bytes_per_batch: Size | None = None
     bounds: ClassVar[tuple[str, ...]] = ("max_files_per_batch", "max_bytes_per_batch")
+    refused: ClassVar[dict[str, str]] = {
+        "filenameonly": "a file is known by its whole path, and of two files of one name in two "
+        "folders it reads one",
+        "latestfirst": "what a row finds in the table then hangs on how the backlog was cut",
+        "maxfileage": "it passes over old files without a word",
+    }
 
     @model_validator(mode="after")
     def _check_notifications(self) -> "FileSource":

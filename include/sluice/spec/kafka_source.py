@@ -19,12 +19,6 @@ SOURCE_FIELDS = {
 }
 """What `_source` holds of a Kafka record, beside `headers` and `value` where they are kept."""
 
-_REFUSED_OPTIONS = {
-    "minoffsetspertrigger": "a batch it holds back looks like an empty backlog",
-    "maxtriggerdelay": "it goes with minOffsetsPerTrigger",
-}
-"""Option of Spark's, in lower case -> why it does not go with runs that end."""
-
 
 class KafkaStart(Spec):
     """Where the first run begins."""
@@ -73,6 +67,8 @@ class KafkaSource(Records, KafkaCluster):
     start: Literal["earliest", "latest"] | KafkaStart = "earliest"
     """Of the first run only; from then on the checkpoint says where to go on."""
     max_offsets_per_batch: int | None = Field(default=None, ge=1)
+    """Spark shares it out by what waits in each partition, and gives each at least one: a batch may
+    hold as many records as there are partitions, where that is more."""
     fail_on_data_loss: bool = True
     """Stop when records that were not read yet are gone from the broker; with false the run goes
     on, and its report says how many."""
@@ -86,6 +82,10 @@ class KafkaSource(Records, KafkaCluster):
     """Records without a value: refused as malformed, or rows in which every column is NULL (a
     transform tells them apart by `_raw IS NULL`)."""
     bounds: ClassVar[tuple[str, ...]] = ("max_offsets_per_batch",)
+    refused: ClassVar[dict[str, str]] = {
+        "minoffsetspertrigger": "a batch it holds back looks like an empty backlog",
+        "maxtriggerdelay": "it goes with minOffsetsPerTrigger",
+    }
 
     @field_validator("subscribe", mode="before")
     @classmethod
@@ -115,15 +115,6 @@ class KafkaSource(Records, KafkaCluster):
                 if self.format == "avro"
                 else "`avro` goes with `format: avro`"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_options(self) -> "KafkaSource":
-        for name in self.options:
-            if why := _REFUSED_OPTIONS.get(name.lower()):
-                raise ValueError(
-                    f"option {name} does not go with runs that end: {why}; leave it out"
-                )
         return self
 
     @property

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Self
 
+from pydantic import model_validator
+
 from ..storage.paths import Paths
 from .model import Needs, Options
 
@@ -75,6 +77,17 @@ class BoundedSource(SourceKind):
     """The fields that bound a batch."""
     options: Options = {}
     """Spark's own reader options, passed through as written."""
+    refused: ClassVar[dict[str, str]] = {}
+    """Options in lower case -> why a pipeline cannot have them."""
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Self:
+        for name in self.options:
+            if why := self.refused.get(name.lower()):
+                raise ValueError(
+                    f"option {name} does not go with runs that end: {why}; leave it out"
+                )
+        return self
 
     def in_one_batch(self) -> Self:
         """The source without bounds."""

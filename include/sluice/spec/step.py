@@ -89,6 +89,11 @@ class Step(Spec):
         return self.source.keeps_rescued
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The columns by which rows are known; none where all are, or nobody said."""
+        return tuple(self.dedup.keys) if self.dedup and self.dedup.keys != "*" else ()
+
+    @property
     def remembers(self) -> bool:
         """True where the target tells a row that comes again from one that is new."""
         return self.dedup is not None and self.dedup.memory == "table"
@@ -203,10 +208,11 @@ class Step(Spec):
 
     def _named_columns(self) -> list[tuple[str, str]]:
         """Field of the file -> column that it names."""
-        keys = self.dedup.keys if self.dedup and self.dedup.keys != "*" else []
         order = self.dedup.order_columns if self.dedup else []
         named = [("event_time.column", self.event_time.column)] if self.event_time else []
-        named += [("dedup.keys", key) for key in keys] + [("dedup.order_by", c) for c in order]
+        named += [("dedup.keys", key) for key in self.key_names] + [
+            ("dedup.order_by", c) for c in order
+        ]
         laid_out = [pair for sink in self.sinks for pair in sink.layout.items()]
         named += [(f"sink.{field}", c) for field, columns in laid_out for c in columns]
         return named + [(f"rule {r.type}", c) for r in self.rules for c in rule_columns(r)]

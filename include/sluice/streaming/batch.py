@@ -31,6 +31,8 @@ from .survey import Lookout, Survey, take_survey
 from .tries import begin_try, take_back
 from .written import Unique, Written, check_same
 
+_NOT_COMPARED = "whether copies of a key differ in it is not known"
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -86,6 +88,9 @@ def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
         batch.frame.count()  # Spark's state goes on only where the rows are read
     note = Note.from_commit(commit, plan.target.path)
     outcome = Outcome(batch.number, note, Written.of(note.given, commit, plan.target.path), commit)
+    if batch.taken.gone and not plan.stateful:
+        told = f"batch {batch.number} was in the table before its records expired: {_NOT_COMPARED}"
+        return Result(outcome, Conflicts(), replayed=True, warning=told)
     conflicts = count_replayed_conflicts(plan, batch.frame, outcome)
     return Result(outcome, conflicts, replayed=True)
 

@@ -47,6 +47,7 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
         step.dedup is not None and bool(step.dedup.order_by),
         table.schema,
         _own_columns(table.schema),
+        step.key_names,
         run.pipeline.folder,
         run.paths.root,
         frozenset(run.pipeline.pii),

@@ -36,15 +36,16 @@ class Outlet:
     """A step's target as its further sinks follow it.
 
     `table`: where it lies; empty for none. `replaces`: a row may give way to one of a later batch.
-    `schema`: of its rows, system columns among them. `columns`: the user's. `folder`: of the
-    pipeline's YAML. `root`: below which relative paths lie. `hidden`: columns whose values are
-    never shown. `where`: the step, for messages.
+    `schema`: of its rows, system columns among them. `columns`: the user's. `keys`: those of
+    `dedup`. `folder`: of the pipeline's YAML. `root`: below which relative paths lie. `hidden`:
+    columns whose values are never shown. `where`: the step, for messages.
     """
 
     table: str
     replaces: bool
     schema: StructType
     columns: list[str]
+    keys: tuple[str, ...]
     folder: Path
     root: str
     hidden: frozenset[str]
@@ -73,6 +74,7 @@ class Outlet:
             self.folder,
             self.root,
             again=again,
+            keys=self.keys,
             hidden=self.hidden,
         )
 

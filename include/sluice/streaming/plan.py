@@ -94,6 +94,7 @@ class Plan:
             self.target.replaces,
             self.schema,
             self.columns.names,
+            self.step.key_names,
             self.place.folder,
             self.place.root,
             self.rules.hidden,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from ..backlog import measure_step
+from ..backlog import measure_step, read_mark, refuse_another, watch_table
 from ..checkpoint import Checkpoint, Entry, complete_epochs
 from ..sources import Found, Intake, choose_intake
 from ..spark.failure import (
@@ -136,12 +136,22 @@ def _try_once(course: Course) -> bool:
 def _plan(course: Course) -> tuple[DataFrame, Plan]:
     run, step, tally = course.run, course.step, course.tally
     table = tally.facts.target or tally.facts.quarantine
+    _look_at_target(tally)
     with run.rights.turn(step.name, table):  # it may create the tables
         frame, plan = plan_step(run, step, course.intake, tally.facts.target)
     tally.warn(*course.intake.warnings)
     tally.judge_by(plan.rules.row)
     run.on_progress(step.name, tally.amount, course.intake.total, None)
     return frame, plan
+
+
+def _look_at_target(tally: Tally) -> None:
+    """Say what people did to the target since the last run. Raises PreflightError where it is
+    another table than the one that was filled."""
+    target = tally.facts.target
+    watched = watch_table(target, read_mark(tally.checkpoint)) if target else None
+    refuse_another(target, watched, tally.checkpoint)
+    tally.account_for(watched)
 
 
 def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entry:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..backlog import table_version
+from ..backlog import Watched, table_version, watch_table, write_mark
 from ..checkpoint import Checkpoint, Entry, Position, find_unreported, forget, note_batch
 from ..quality.rules import RowRule, row_result
 from ..report import (
@@ -52,6 +52,7 @@ class Tally:
         self._timings: dict[str, float] = {}
         self._passed: Counter[str] = Counter()
         self._positions: dict[str, Position] = {}
+        self._watched: Watched | None = None
 
     @property
     def step(self) -> str:
@@ -93,6 +94,21 @@ class Tally:
     def follow(self, sink: str, position: Position) -> None:
         """What a further sink has got by now."""
         self._positions[sink] = position
+
+    def account_for(self, watched: Watched | None) -> None:
+        """What people did to the target, which this run's report tells."""
+        if watched is not None:
+            self._watched = watched
+            self.warn(*watched.acts)
+
+    def settle(self) -> None:
+        """Note what the stored report tells, so that no other does; what was done to the target
+        meanwhile is the next run's to tell. Raises OSError."""
+        if self._watched is None:
+            return
+        since = watch_table(self.facts.target, self._watched.mark)
+        quiet = since is not None and not (since.acts or since.another)
+        write_mark(self.checkpoint, since.mark if since and quiet else self._watched.mark)
 
     @property
     def lacking(self) -> list[Undelivered]:

@@ -43,11 +43,12 @@ _CAUSES = ("org.postgresql.util.PSQLException", "java.sql.BatchUpdateException")
 
 
 class SqlError(Exception):
-    """A failure that PostgreSQL or its driver reports. `state`: the SQLState."""
+    """A failure that PostgreSQL or its driver reports. `state`: the SQLState. `detail`: what it
+    says of the row, with all its values, so it is never shown."""
 
-    def __init__(self, state: str, message: str) -> None:
+    def __init__(self, state: str, message: str, detail: str = "") -> None:
         super().__init__(f"{message} [{state}]")
-        self.state, self.message = state, message
+        self.state, self.message, self.detail = state, message, detail
 
     def explain(self, place: str) -> SluiceError:
         """The error for a user: is it worth another try, and what to do."""
@@ -205,4 +206,4 @@ def _read_failure(exception: Any) -> SqlError:
         if server
         else []
     )
-    return SqlError(state, ", ".join([message, *more]))
+    return SqlError(state, ", ".join([message, *more]), (server and server.getDetail()) or "")

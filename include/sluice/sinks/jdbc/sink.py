@@ -16,6 +16,7 @@ from ..delivery import Delivery
 from ..writer import Preparation, Writer
 from .ledger import Ledger
 from .postgres import Database, SqlError, open_database
+from .refused import describe_row
 from .staging import Staged, create_staging, refuse_characters, refuse_misfits, stage
 from .statement import insert_statement
 from .table import (
@@ -93,7 +94,7 @@ class JdbcWriter(Writer[JdbcSink]):
                 return ledger.read(delivery.key, table.name, delivery.batch) or 0
             except SqlError as error:
                 _refuse(error, database, sink, rows, written, staged)
-                raise
+                raise _naming_row(error, table, delivery) from None
             finally:
                 with suppress(SqlError):  # a server that is away keeps it; the next run drops it
                     database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
@@ -124,6 +125,12 @@ def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
         do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of "
         "an index it has",
     )
+
+
+def _naming_row(error: SqlError, table: Table, delivery: Delivery) -> SqlError:
+    """An error about a row with the row's keys."""
+    row = describe_row(error.detail, table.columns, delivery.keys, delivery.hidden)
+    return SqlError(error.state, f"{error.message}; the row with {row}") if row else error
 
 
 def _check_keys(database: Database, sink: JdbcSink, written: list[Written], staged: Staged) -> None:

@@ -1,0 +1,266 @@
+"""An operator who does as he likes with a pipeline, and what he finds after each act."""
+
+import json
+import shutil
+from pathlib import Path
+
+from sluice.errors import ExitCode
+from sluice.report import RunReport
+from sluice.spec import Refill
+
+from tests.crash.fault_points import QUICK, Operation
+from tests.crash.power import Power
+from tests.crash.tuesday import Oracle
+from tests.crash.view import View
+from tests.spark.shop import Shop, order
+
+WHOLE = {"start": "2026-01-01", "end": "2026-02-01"}
+ENDED = ("done", "nothing new", "undelivered")
+
+
+class Operator:
+    """One pipeline in a folder of its own, with a sink in PostgreSQL, and the oracle beside it.
+
+    Each act that ends a run compares the tables, the sink and the sum of all reports.
+    """
+
+    def __init__(self, spark: object, power: Power, postgres: object, folder: Path) -> None:
+        self.spark, self.power, self.postgres = spark, power, postgres
+        self.oracle, self.folder = Oracle(), folder
+        self.name = folder.name.replace("-", "_")
+        self.records, self.runs, self.untold = 0, 0, set()
+        self.good: list[str] = []
+        self.bad: list[str] = []
+        self.store = {
+            "kind": "jdbc",
+            "url": postgres.jdbc_url,
+            "user": postgres.user,
+            "password": "${PG_PASSWORD}",
+            "table": self.name,
+        }
+        self.shop = Shop(folder, sink=[{"kind": "delta"}, self.store])
+        self.view = View(spark, self.shop, postgres, self.name)
+        self.others: list[Shop] = []
+        self._write()
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.shop.root / "checkpoints" / "orders" / "paid"
+
+    # What the operator does to the pipeline.
+
+    def land(self, kinds: list[str]) -> None:
+        """Land a file with a record of each kind."""
+        lines = [self._make_line(kind) for kind in kinds]
+        self.shop.land(*lines)
+        self.oracle.land(lines)
+
+    def _make_line(self, kind: str) -> str:
+        if kind == "copy" and self.good:
+            return self.good[self.records % len(self.good)]
+        if kind == "bad copy" and self.bad:
+            return self.bad[self.records % len(self.bad)]
+        self.records += 1
+        made = order(self.records, day=10, amount={"large": 50.0, "negative": -1.0}.get(kind, 1.0))
+        if kind == "broken":
+            line = f"{{broken {self.records}"
+        elif kind == "renamed":
+            line = json.dumps({"orderId": made.pop("order_id"), **made})
+        else:
+            line = json.dumps({**made, **({"more": 1} if kind == "extra" else {})})
+        refused = kind in ("broken", "renamed", "negative")
+        (self.bad if refused else self.good).append(line)
+        return line
+
+    def edit_rule(self, limit: float) -> None:
+        """Let other amounts pass."""
+        self.oracle.limit = limit
+        self._write()
+
+    def edit_pace(self, files: int | None) -> None:
+        """Read the backlog in smaller or larger batches."""
+        self.shop.step["source"]["max_files_per_batch"] = files
+        self._write()
+
+    def set_sink(self, state: str) -> None:
+        """The sink is `well`, `away`, `refusing`, or `out` of the pipeline."""
+        if state == "out" and not any((self.shop.root / "positions").rglob("*.json")):
+            return  # one that was never there follows from when it is added on: another test
+        if self.view.has_sink():
+            self.view.ask("ALTER TABLE {sink} DROP CONSTRAINT IF EXISTS nothing")
+        if self.view.has_sink() and state == "refusing":
+            self.view.ask("ALTER TABLE {sink} ADD CONSTRAINT nothing CHECK (amount < -9) NOT VALID")
+        there = self.postgres.jdbc_url
+        self.store["url"] = "jdbc:postgresql://127.0.0.1:1/nowhere" if state == "away" else there
+        sinks = [] if state == "out" else [self.store]
+        self.shop.step["sink"] = [{"kind": "delta"}, *sinks]
+        self.oracle.reached = state == "well" or (state == "refusing" and not self.view.has_sink())
+        self._write()
+
+    def _write(self) -> None:
+        low = {"min_value": 0, "max_value": self.oracle.limit}
+        self.shop.step["rules"] = [
+            {
+                "type": "expect_column_values_to_be_between",
+                "kwargs": {"column": "amount", **low},
+                "on_fail": "quarantine",
+                "name": "amount_in_range",
+            }
+        ]
+        self.shop.write(spark=QUICK)
+
+    # What the operator runs.
+
+    def run(self, again: bool = False) -> None:
+        """A scheduled run; `again`: under the id of the one before."""
+        report = self.shop.run(self._name_run(again))
+        assert report.status in ENDED, report.error
+        self.oracle.run(self.view.look())
+
+    def fail(self, operation: Operation, moment: str) -> None:
+        """A scheduled run that is cut off at a durable operation, or fails there; it may end well
+        where it does not come to it."""
+        report = self._run_into(operation, moment, self._name_run(False), {})
+        if report is not None and report.status in ENDED:
+            self.oracle.run(self.view.look())
+        else:
+            self.oracle.stop(self.view.look())
+
+    def backfill(self, operation: Operation | None = None, moment: str = "") -> None:
+        """A backfill of everything, once more under its id where it was cut off."""
+        if not self.oracle.files:
+            return
+        request, run_id = {"window": WHOLE}, self._name_run(False)
+        if operation is not None:
+            self._run_into(operation, moment, run_id, request)
+        report = self.shop.run(run_id, **request)
+        assert report.status in ENDED, report.error
+        self.oracle.backfill(self.view.look())
+
+    def refill(self) -> None:
+        """Empty the sink's table, and have all sent again that the target holds."""
+        if not self.oracle.reached or not self.view.has_sink() or not self.view.has_target():
+            return
+        self.view.ask("DELETE FROM {sink}")
+        self.oracle.worlds = {w.without_sink() for w in self.oracle.worlds}
+        report = self.shop.run(self._name_run(False), refill=Refill(everything=True))
+        assert report.status in ENDED, report.error
+        self.oracle.deliver(self.view.look())
+
+    def _name_run(self, again: bool) -> str:
+        self.runs += not again or not self.runs
+        return f"run-{self.runs}"
+
+    def _run_into(
+        self, operation: Operation, moment: str, run_id: str, request: dict
+    ) -> RunReport | None:
+        self.power.arm(self.shop.root, operation.verb, operation.path, moment)
+        report = None
+        try:
+            report = self.shop.run(run_id, **request)
+        except Exception as error:
+            print(f"cut off: {error}")  # a dead process would not say it
+        finally:
+            self.power.restore()
+        for lease in [*self.shop.root.rglob("lease"), *self.shop.root.rglob("_leases")]:
+            shutil.rmtree(lease, ignore_errors=True)  # this process lives on, but the run's is dead
+        return report
+
+    # What the operator does to tables and checkpoints.
+
+    def optimize(self) -> None:
+        """Rewrite the target's files."""
+        if self.view.has_target():
+            self.view.target().optimize().executeCompaction()
+
+    def delete(self, number: int) -> None:
+        """Delete one order from the target, as a law may demand."""
+        held = sorted({name for world in self.oracle.worlds for name, _ in world.target})
+        if not held:
+            return
+        name = held[number % len(held)]
+        self.view.target().delete(f"order_id = '{name}'")
+        self._note_act()
+        self.oracle.worlds = {w.without(name) for w in self.oracle.worlds}
+
+    def save(self) -> None:
+        """Remember a version of the target, where it is known what it holds."""
+        if self.view.has_target() and len({w.target for w in self.oracle.worlds}) == 1:
+            (world, *_) = self.oracle.worlds
+            self.oracle.saved.append((self.view.version(), world.target))
+
+    def restore(self, number: int) -> None:
+        """Put the target back to a version that was remembered."""
+        if not self.oracle.saved or not self.view.has_target():
+            return
+        version, target = self.oracle.saved[number % len(self.oracle.saved)]
+        self.view.target().restoreToVersion(version)
+        self._note_act()
+        self.oracle.change(target=target)
+
+    def lose(self, what: str) -> None:
+        """Remove the target, the manifest or the checkpoint; follow what the next run advises."""
+        checkpoint = self.checkpoint
+        had_batches = any((checkpoint / "spark" / "commits").glob("[0-9]*"))
+        if what == "target" and self.view.has_target():
+            shutil.rmtree(self.view.path)
+            self.oracle.saved, self.others = [], []
+            self.oracle.change(target=frozenset())
+            said = "remove the checkpoint as well"
+        elif what == "manifest" and (checkpoint / "manifest.json").exists():
+            (checkpoint / "manifest.json").unlink()
+            said = "remove the whole checkpoint folder"
+        elif what == "checkpoint":
+            said = ""
+        else:
+            return
+        if said and had_batches:
+            if what == "target":  # a file is waiting, so that the run has to look
+                self.land(["new"])
+            report = self.shop.run(self._name_run(False))
+            assert report.exit_code is ExitCode.TERMINAL and said in report.error, report.error
+            self.oracle.refuse(self.view.look())
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        self.untold.clear()  # what accounts for the target's log lay there
+        every = tuple(range(len(self.oracle.files)))
+        self.oracle.change(pending=every, untold=())
+
+    def write_other(self) -> None:
+        """Another pipeline writes two rows into the same table."""
+        if not self.view.has_target():
+            return
+        if not self.others:
+            sink = {"kind": "delta", "table": str(self.view.path)}
+            folder = self.folder / f"other-{self.oracle.acts}-{self.runs}"
+            self.others = [Shop(folder, sink=sink, rules=[])]
+        (other,) = self.others
+        other.write(name="refunds", spark=QUICK)
+        self.oracle.acts += 1
+        rows = []
+        for _ in range(2):
+            self.records += 1
+            rows.append(order(self.records, day=10) | {"order_id": f"x{self.records}"})
+        other.land(*rows)
+        report = other.run()
+        assert report.status == "done", report.error
+        added = {(row["order_id"], self.oracle.acts) for row in rows}
+        self.oracle.worlds = {w.with_rows(added) for w in self.oracle.worlds}
+
+    def settle(self) -> None:
+        """The end of the day: all is well, and one run makes all exact; then nothing is new."""
+        self.set_sink("well")
+        self.run()
+        self.run()
+        told = " ".join(
+            w for report in self.view.reports() for s in report.steps for w in s.warnings
+        )
+        for version in self.untold:
+            assert f"(version {version} of the target)" in told
+
+    def _note_act(self) -> None:
+        """The next report has to tell of the newest version, where it took rows away; before the
+        first one the table's past is nobody's to tell."""
+        text = (self.view.path / "_delta_log" / f"{self.view.version():020}.json").read_text()
+        marked = (self.checkpoint / "target.json").exists()
+        if marked and '"remove":' in text and '"dataChange":true' in text:
+            self.untold.add(self.view.version())

@@ -1,0 +1,134 @@
+"""An operator does what people do on a Tuesday, in any order: after each act the tables, the sink
+and the reports are exact, or the run refuses by name, and is exact once its advice is followed.
+
+A history that fails is printed as a script that replays it. `SLUICE_CHAOS` says how many histories
+are drawn, `SLUICE_CHAOS_SEED` which.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.crash.fault_points import OPERATIONS
+from tests.crash.operator import Operator
+
+HISTORIES = int(os.environ.get("SLUICE_CHAOS", "6"))
+SEED = int(os.environ.get("SLUICE_CHAOS_SEED", "20260101"))
+ACTS = 10
+KINDS = ["new", "copy", "large", "negative", "broken", "bad copy", "renamed", "extra"]
+FAULTS = [(o, m) for o in OPERATIONS if o.shop in ("running", "new") for m in o.moments]
+faults = st.sampled_from(FAULTS)
+numbers = st.integers(0, 9)
+
+
+class Tuesday(RuleBasedStateMachine):
+    """One history."""
+
+    begin = None
+    """Makes an operator in a new folder."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.he: Operator = type(self).begin()
+
+    @initialize(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
+    def begin_with_a_file(self, kinds):
+        self.he.land(kinds)
+
+    @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
+    def land(self, kinds):
+        self.he.land(kinds)
+
+    @rule(again=st.booleans())
+    def run(self, again):
+        self.he.run(again)
+        self.he.save()
+
+    @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3), fault=faults)
+    def fail(self, kinds, fault):
+        self.he.land(kinds)
+        self.he.fail(*fault)
+
+    @rule(fault=st.none() | faults)
+    def backfill(self, fault):
+        self.he.backfill(*(fault or ()))
+
+    @rule(limit=st.sampled_from([100.0, 10.0]))
+    def edit_rule(self, limit):
+        self.he.edit_rule(limit)
+
+    @rule(files=st.sampled_from([1, None]))
+    def edit_pace(self, files):
+        self.he.edit_pace(files)
+
+    @rule(state=st.sampled_from(["well", "away", "refusing", "out"]))
+    def set_sink(self, state):
+        self.he.set_sink(state)
+
+    @rule()
+    def refill(self):
+        self.he.refill()
+
+    @rule()
+    def optimize(self):
+        self.he.optimize()
+
+    @rule(number=numbers)
+    def delete(self, number):
+        self.he.delete(number)
+
+    @rule(number=numbers)
+    def restore(self, number):
+        self.he.restore(number)
+
+    @rule(what=st.sampled_from(["target", "manifest", "checkpoint"]))
+    def lose(self, what):
+        self.he.lose(what)
+
+    @rule()
+    def write_other(self):
+        self.he.write_other()
+
+    def teardown(self) -> None:
+        try:
+            self.he.settle()
+        finally:
+            shutil.rmtree(self.he.folder, ignore_errors=True)
+
+
+@pytest.mark.timeout(86400)
+def test_whatever_an_operator_does_every_row_has_one_fate(
+    spark, power, postgres, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PG_PASSWORD", postgres.password)
+    count = iter(range(10**9))
+
+    def begin() -> Operator:
+        folder = tmp_path / f"history-{next(count)}"
+        return Operator(spark, power, postgres, Path(folder))
+
+    Tuesday.begin = staticmethod(begin)
+    seed(SEED)(Tuesday)
+    run_state_machine_as_test(
+        Tuesday,
+        settings=settings(
+            max_examples=HISTORIES,
+            stateful_step_count=ACTS,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+            print_blob=False,
+        ),
+    )
+    print(f"{next(count)} histories of at most {ACTS} acts, seed {SEED}: all exact")

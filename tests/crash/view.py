@@ -1,0 +1,63 @@
+"""What tables, sink and reports of a pipeline hold, for whoever has to compare them."""
+
+from collections import Counter
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from sluice.report import RunReport, list_reports
+
+from tests.crash.tuesday import Fates, Seen
+from tests.spark.shop import Shop
+
+
+class View:
+    """A look at a shop. `sink`: its table in PostgreSQL."""
+
+    def __init__(self, spark: object, shop: Shop, postgres: object, sink: str) -> None:
+        self.spark, self.shop, self.postgres, self.sink = spark, shop, postgres, sink
+
+    @property
+    def path(self) -> Path:
+        return self.shop.root / "tables" / "orders" / "paid"
+
+    def has_target(self) -> bool:
+        return any((self.path / "_delta_log").glob("*.json"))
+
+    def target(self) -> DeltaTable:
+        return DeltaTable.forPath(self.spark, str(self.path))
+
+    def version(self) -> int:
+        return max(int(p.stem) for p in (self.path / "_delta_log").glob("*.json"))
+
+    def reports(self) -> list[RunReport]:
+        return list_reports(self.shop.root / "reports" / "orders")
+
+    def look(self) -> Seen:
+        rows, refused = (
+            self._rows("paid", "order_id"),
+            self._rows("paid__quarantine", "row", "reasons"),
+        )
+        counts = [report.counts for report in self.reports()]
+        return Seen(
+            Counter({name: count for (name,), count in rows.items()}),
+            Counter({(row, reason): n for (row, (reason,)), n in refused.items()}),
+            sum((Fates(c.read, c.written, c.quarantined, c.duplicate) for c in counts), Fates()),
+            self._sink_rows(),
+        )
+
+    def _rows(self, table: str, *columns: str) -> Counter:
+        log = self.path.with_name(table) / "_delta_log"
+        there = any(log.glob("*.json"))
+        return self.shop.rows(self.spark, table, columns) if there else Counter()
+
+    def _sink_rows(self) -> Counter:
+        found = self.ask("SELECT order_id FROM {sink}") if self.has_sink() else []
+        return Counter(name for (name,) in found)
+
+    def has_sink(self) -> bool:
+        return self.ask(f"SELECT to_regclass('{self.sink}')")[0][0] is not None
+
+    def ask(self, sql: str) -> list[tuple]:
+        with self.postgres.connect() as connection:
+            done = connection.execute(sql.format(sink=self.sink))
+            return done.fetchall() if done.description else []

@@ -1,0 +1,151 @@
+"""What people do to a step's table between two runs is told, once; another table in its place is
+refused before a row is written."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from sluice.errors import ExitCode
+
+from tests.spark.factories import Project
+
+ORDER = {"id": "string", "n": "bigint", "at": "timestamp"}
+STEP = {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}}
+
+
+def order(number: int) -> str:
+    return json.dumps({"id": f"o{number}", "n": number, "at": "2026-01-01T00:00:00Z"}) + "\n"
+
+
+@pytest.fixture
+def shop(spark, tmp_path) -> Project:
+    """A step that has written three batches of two rows."""
+    source = {"kind": "files", "format": "json", "schema": ORDER}
+    made = Project(spark, tmp_path, source, {**STEP, "sink": {"kind": "delta"}})
+    for number in (1, 3, 5):
+        made.land(f"{number}.json", order(number) + order(number + 1))
+        assert made.run().error is None
+    return made
+
+
+def do(shop: Project, statement: str) -> None:
+    shop.spark.sql(statement.format(table=f"delta.`{shop.paths.table('s')}`"))
+
+
+def numbers(shop: Project) -> list[int]:
+    return sorted(row[0] for row in shop.rows("n").elements())
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM {table} WHERE n IN (2, 3)", "DELETE by somebody: 2 row(s) deleted"),
+        ("UPDATE {table} SET n = 70 WHERE n = 6", "UPDATE by somebody: 1 row(s) changed"),
+        (
+            "MERGE INTO {table} t USING (SELECT 'o1' AS id) s ON t.id = s.id "
+            "WHEN MATCHED THEN DELETE",
+            "MERGE by somebody: 1 row(s) deleted",
+        ),
+        (
+            "INSERT OVERWRITE {table} SELECT * FROM {table} WHERE n < 3",
+            "WRITE by somebody: 2 row(s) written in their place",
+        ),
+        ("DELETE FROM {table}", "DELETE by somebody: 6 row(s) deleted"),
+    ],
+    ids=["delete", "update", "merge", "overwrite", "delete all"],
+)
+def test_rows_that_somebody_takes_away_are_told_by_the_probe_and_by_one_report(
+    shop, statement, told
+):
+    do(shop, statement)
+    plan = shop.plan()
+    assert not plan.must_run  # no data waits: the next run tells it
+    assert any(told in warning for warning in plan.warnings)
+    shop.land("next.json", order(8))
+    first = shop.run()
+    shop.land("last.json", order(9))
+    second = shop.run()
+    assert [sum(told in w for w in r.steps[0].warnings) for r in (first, second)] == [1, 0]
+    assert first.error is None and {8, 9} <= set(numbers(shop))
+
+
+def test_what_only_rearranges_files_is_not_told(shop):
+    do(shop, "OPTIMIZE {table}")
+    do(shop, "ALTER TABLE {table} SET TBLPROPERTIES (delta.logRetentionDuration = '90 days')")
+    shop.land("next.json", order(8))
+    assert shop.run().steps[0].warnings == []
+
+
+def test_batches_that_a_restore_took_back_are_named_and_the_advice_brings_them_again(shop):
+    version = shop.spark.sql(f"DESCRIBE HISTORY delta.`{shop.paths.table('s')}`").count() - 1
+    do(shop, f"RESTORE TABLE {{table}} TO VERSION AS OF {version - 2}")
+    assert numbers(shop) == [1, 2]
+    (told,) = shop.plan().warnings
+    assert "the rows of 2 finished batch(es) are gone" in told
+    keys = [batch.key for report in shop.reports[1:] for batch in report.steps[0].batches]
+    assert all(key in told for key in keys)
+    (back,) = re.findall(r"RESTORE to version (\d+) undoes it", told)
+    do(shop, f"RESTORE TABLE {{table}} TO VERSION AS OF {back}")
+    assert numbers(shop) == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_was_done_is_told_again_where_the_run_died_before_its_report(shop, monkeypatch):
+    do(shop, "DELETE FROM {table} WHERE n = 1")
+    shop.land("next.json", order(8))
+
+    def die(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sluice.runner.write_report", die)
+        assert "the report could not be written" in shop.run().error
+    told = shop.run()
+    assert told.counts.written == 1
+    assert any("1 row(s) deleted" in warning for warning in told.steps[0].warnings)
+
+
+@pytest.mark.parametrize("filled", [False, True], ids=["empty", "longer than the old one"])
+def test_another_table_in_the_place_of_the_target_is_refused_and_the_advice_loses_nothing(
+    shop, filled
+):
+    path = shop.paths.table("s")
+    schema = shop.spark.read.format("delta").load(path).schema
+    shutil.rmtree(path)
+    empty = shop.spark.createDataFrame([], schema)
+    for _ in range(9 if filled else 1):
+        empty.write.format("delta").mode("append").save(path)
+    assert "is another one: it was made anew since" in shop.plan().reason
+    shop.land("next.json", order(8))
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "this is not the table that the step has filled" in refused.error
+    shutil.rmtree(shop.paths.checkpoint("s"))
+    assert shop.run().error is None
+    assert numbers(shop) == [1, 2, 3, 4, 5, 6, 8]
+
+
+def test_a_target_put_back_from_an_older_copy_is_refused(shop):
+    path = shop.paths.table("s")
+    shutil.copytree(path, f"{path}_copy")
+    shop.land("next.json", order(8))
+    shop.run()
+    shutil.rmtree(path)
+    Path(f"{path}_copy").rename(path)
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "and the last run left it at" in refused.error
+
+
+def test_a_column_that_gets_another_type_is_told_how_and_the_advice_keeps_every_key(shop):
+    shop.source["schema"] = {**ORDER, "n": "double"}
+    shop.land("next.json", order(6) + order(7))
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    (statement,) = re.findall(r"which keeps every row and key: `(.*?)`;", refused.error)
+    exec(statement, {"spark": shop.spark})  # the advice, to the letter
+    report = shop.run()
+    assert (report.error, report.counts.written, report.counts.duplicate) == (None, 1, 1)
+    assert numbers(shop) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert any("6 row(s) written in their place" in w for w in report.steps[0].warnings)
