@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test ui bench bench-kafka crash lint schema lock clean
+.PHONY: help install demo test ui bench bench-kafka chaos crash lint schema lock clean
 
 PORT ?= 8080
 ROOT ?= .sluice
@@ -51,6 +51,11 @@ bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
 bench-kafka: $(READY) ## The same from a Kafka topic; the broker is started and ended by it
 	@$(BIN)/sluice jars fetch kafka broker
 	@$(BIN)/python -m tests.benchmarks.bench_kafka --size $(or $(SIZE),3)
+
+chaos: $(READY) ## Do in N histories of ten acts what people do to a pipeline, in any order, with SEED; each is compared with an oracle
+	@$(BIN)/sluice jars fetch core jdbc
+	@SLUICE_CHAOS=$(or $(N),200) SLUICE_CHAOS_SEED=$(or $(SEED),20260101) \
+	  $(BIN)/python -m pytest -q -s --tb=short -p no:logging tests/crash/test_operator.py
 
 crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
 	@$(BIN)/sluice jars fetch core kafka broker jdbc

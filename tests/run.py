@@ -1,8 +1,8 @@
 """Runs the linters and every layer of tests, and ends with one plain line, as pytest does.
 
 A layer's processes share nothing: a Spark session, an Airflow database or an imported library of
-one never reaches the next. Most of a short Spark run keeps one core busy, so the long layer that
-shares a session runs beside those that start processes of their own.
+one never reaches the next. Most of a short Spark run keeps one core busy, and tests of Airflow and
+of servers often wait: so the long layer that shares a session runs beside those.
 """
 
 import subprocess
@@ -17,11 +17,11 @@ from xml.etree import ElementTree
 TESTS = Path(__file__).parent
 LANES = (
     (("spark",), ("pipelines",)),
-    (("unit",), ("golden",), ("dags",), ("e2e", "browser"), ("crash",), ("bad_input",)),
+    (("unit",), ("golden",), ("dags",), ("servers",), ("bad_input",)),
+    (("e2e", "browser"), ("crash",)),
 )
-"""Two lanes of layers, about as long: the lanes run side by side, the layers of a lane one after
-the other. `pipelines` holds the tests that `sluice new` writes; a layer without tests is left
-out."""
+"""The lanes run side by side, the layers of a lane one after the other. `pipelines` holds the tests
+that `sluice new` writes; a layer without tests is left out."""
 NOT_TESTS = {"benchmarks"}
 
 

@@ -63,6 +63,7 @@ OPERATIONS = [
     Operation("commits after a state store's batch", r"/spark/commits/\d+$", "state"),
     Operation("report page", r"/reports/.*\.html$", side="Python"),
     Operation("report", r"/reports/.*\.json$", side="Python"),
+    Operation("mark of the target", r"/target\.json$", side="Python"),
 ]
 SAMPLE = {
     ("lease", "before"),

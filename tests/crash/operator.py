@@ -247,8 +247,10 @@ class Operator:
         self.oracle.worlds = {w.with_rows(added) for w in self.oracle.worlds}
 
     def settle(self) -> None:
-        """The end of the day: all is well, and one run makes all exact; then nothing is new."""
+        """The end of the day: all is well, and one run makes all exact; then nothing is new. A file
+        lands for it: what people did to a table alone starts no Spark."""
         self.set_sink("well")
+        self.land(["new"])
         self.run()
         self.run()
         told = " ".join(

@@ -19,14 +19,16 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.crash.fault_points import OPERATIONS
+from tests.crash.fault_points import OPERATIONS, Operation
 from tests.crash.operator import Operator
 
 HISTORIES = int(os.environ.get("SLUICE_CHAOS", "6"))
 SEED = int(os.environ.get("SLUICE_CHAOS_SEED", "20260101"))
 ACTS = 10
 KINDS = ["new", "copy", "large", "negative", "broken", "bad copy", "renamed", "extra"]
-FAULTS = [(o, m) for o in OPERATIONS if o.shop in ("running", "new") for m in o.moments]
+POSITION = Operation("position of a sink", r"/positions/.*\.json$", side="Python")
+MET = [POSITION, *(o for o in OPERATIONS if o.shop in ("running", "new"))]
+FAULTS = [(operation, moment) for operation in MET for moment in operation.moments]
 faults = st.sampled_from(FAULTS)
 numbers = st.integers(0, 9)
 

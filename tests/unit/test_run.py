@@ -15,12 +15,12 @@ def make_tests(folder, *names):
 
 def test_the_tests_of_the_users_pipelines_are_a_layer(tmp_path):
     tests = make_tests(tmp_path, "unit/test_a.py", "pipelines/test_orders.py")
-    assert run.find_lanes(tests) == [[("pipelines",)], [("unit",)]]
+    assert run.find_lanes(tests) == [[("pipelines",)], [("unit",)], []]
 
 
 def test_a_layer_without_tests_is_left_out(tmp_path):
     tests = make_tests(tmp_path, "unit/test_a.py", "e2e/test_b.py", "pipelines/conftest.py")
-    assert run.find_lanes(tests) == [[], [("unit",), ("e2e",)]]
+    assert run.find_lanes(tests) == [[], [("unit",)], [("e2e",)]]
 
 
 def test_a_folder_of_tests_that_no_layer_runs_is_refused(tmp_path):

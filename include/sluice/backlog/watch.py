@@ -96,7 +96,7 @@ def _find_acts(path: str, after: int, newest: int) -> Iterator[str]:
         actions = read_commit(path, version)
         if actions is None:
             continue  # cleaned from the log: it is older than any run looks back
-        info = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+        info: dict = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
         if _key_of(info) is None and any(_takes_rows(action) for action in actions):
             yield f"{_describe(path, version, info)} (version {version} of the target)"
 

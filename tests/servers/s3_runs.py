@@ -1,7 +1,7 @@
 """Runs pipelines on S3 one after the other in one session, in a process of its own.
 
 The S3 client is a jar of 686 MB that other tests' session has no place for.
-`python -m tests.spark.s3_runs FILE`: settings are those of this pipeline; a RunRequest a line in,
+`python -m tests.servers.s3_runs FILE`: settings are those of this pipeline; a RunRequest a line in,
 its RunReport a line out.
 """
 
@@ -43,7 +43,7 @@ def start_runs(spec: Path, log: Path) -> Iterator[S3Runs]:
     """Start the process; it ends with the block."""
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.s3_runs", str(spec)],
+            [sys.executable, "-m", "tests.servers.s3_runs", str(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

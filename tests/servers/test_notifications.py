@@ -21,7 +21,7 @@ from sluice.spec import RunRequest, load_pipeline
 from sluice.storage import Paths, aws_client, open_path, replace_file, split_uri
 
 from tests.s3_server import S3Server
-from tests.spark.s3_runs import S3Runs, start_runs
+from tests.servers.s3_runs import S3Runs, start_runs
 
 YAML = """
 name: shop

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sluice.errors import ExitCode, SinkError, SpecError, TransientError
 
-from tests.spark.jdbc_target import Target, expected, orders
+from tests.servers.jdbc_target import Target, expected, orders
 
 MANY = 1500
 """Rows of a batch that goes through a staging table."""
