@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from sluice.errors import ExitCode
@@ -72,9 +73,9 @@ class Operator:
         (self.bad if refused else self.good).append(line)
         return line
 
-    def edit_rule(self, limit: float) -> None:
-        """Let other amounts pass."""
-        self.oracle.limit = limit
+    def edit(self, **definition: float) -> None:
+        """Let other amounts pass (`limit`), or let the transform make others (`factor`)."""
+        self.oracle.definition = replace(self.oracle.definition, **definition)
         self._write()
 
     def edit_pace(self, files: int | None) -> None:
@@ -98,21 +99,25 @@ class Operator:
         self._write()
 
     def _write(self) -> None:
-        low = {"min_value": 0, "max_value": self.oracle.limit}
+        factor, limit = self.oracle.definition.factor, self.oracle.definition.limit
+        between = {"column": "amount", "min_value": 0, "max_value": limit}
         self.shop.step["rules"] = [
             {
                 "type": "expect_column_values_to_be_between",
-                "kwargs": {"column": "amount", **low},
+                "kwargs": between,
                 "on_fail": "quarantine",
                 "name": "amount_in_range",
             }
         ]
+        sql = self.folder / "t.sql"
+        sql.write_text(f"SELECT order_id, amount * {factor} AS amount, at FROM source")
+        self.shop.step["transform"] = sql.name if factor != 1 else None
         self.shop.write(spark=QUICK)
 
     # What the operator runs.
 
-    def run(self, again: bool = False) -> None:
-        """A scheduled run; `again`: under the id of the one before."""
+    def run(self, again: int = 0) -> None:
+        """A scheduled run; `again`: under the id of one that was so many before."""
         report = self.shop.run(self._name_run(again))
         assert report.status in ENDED, report.error
         self.oracle.run(self.view.look())
@@ -120,7 +125,7 @@ class Operator:
     def fail(self, operation: Operation, moment: str) -> None:
         """A scheduled run that is cut off at a durable operation, or fails there; it may end well
         where it does not come to it."""
-        report = self._run_into(operation, moment, self._name_run(False), {})
+        report = self._run_into(operation, moment, self._name_run(), {})
         if report is not None and report.status in ENDED:
             self.oracle.run(self.view.look())
         else:
@@ -130,26 +135,36 @@ class Operator:
         """A backfill of everything, once more under its id where it was cut off."""
         if not self.oracle.files:
             return
-        request, run_id = {"window": WHOLE}, self._name_run(False)
+        request, run_id = {"window": WHOLE}, self._name_run()
+        report = None
         if operation is not None:
-            self._run_into(operation, moment, run_id, request)
-        report = self.shop.run(run_id, **request)
+            report = self._run_into(operation, moment, run_id, request)
+        if report is None or report.status not in ENDED:
+            report = self.shop.run(run_id, **request)
         assert report.status in ENDED, report.error
         self.oracle.backfill(self.view.look())
 
+    def replace_range(self) -> None:
+        """A backfill that replaces everything, which no sink that adds rows can follow."""
+        if not any((self.shop.root / "positions").rglob("*.json")) or not self.oracle.files:
+            return
+        report = self.shop.run(self._name_run(), window=WHOLE, write="replace")
+        assert report.exit_code is ExitCode.TERMINAL and "would send its rows again" in report.error
+        self.oracle.refuse(self.view.look())
+
     def refill(self) -> None:
         """Empty the sink's table, and have all sent again that the target holds."""
-        if not self.oracle.reached or not self.view.has_sink() or not self.view.has_target():
+        if not self.oracle.reached or not self.view.has_sink() or not self.view.has("paid"):
             return
         self.view.ask("DELETE FROM {sink}")
         self.oracle.worlds = {w.without_sink() for w in self.oracle.worlds}
-        report = self.shop.run(self._name_run(False), refill=Refill(everything=True))
+        report = self.shop.run(self._name_run(), refill=Refill(everything=True))
         assert report.status in ENDED, report.error
         self.oracle.deliver(self.view.look())
 
-    def _name_run(self, again: bool) -> str:
-        self.runs += not again or not self.runs
-        return f"run-{self.runs}"
+    def _name_run(self, again: int = 0) -> str:
+        self.runs += not again
+        return f"run-{max(1, self.runs - again + 1) if again else self.runs}"
 
     def _run_into(
         self, operation: Operation, moment: str, run_id: str, request: dict
@@ -170,31 +185,37 @@ class Operator:
 
     def optimize(self) -> None:
         """Rewrite the target's files."""
-        if self.view.has_target():
-            self.view.target().optimize().executeCompaction()
+        if self.view.has("paid"):
+            self.view.table("paid").optimize().executeCompaction()
 
     def delete(self, number: int) -> None:
         """Delete one order from the target, as a law may demand."""
-        held = sorted({name for world in self.oracle.worlds for name, _ in world.target})
+        held = sorted({name for world in self.oracle.worlds for name, *_ in world.target})
         if not held:
             return
         name = held[number % len(held)]
-        self.view.target().delete(f"order_id = '{name}'")
+        self.view.table("paid").delete(f"order_id = '{name}'")
         self._note_act()
         self.oracle.worlds = {w.without(name) for w in self.oracle.worlds}
 
+    def purge(self) -> None:
+        """Delete what was quarantined."""
+        if self.view.has("paid__quarantine"):
+            self.view.table("paid__quarantine").delete()
+        self.oracle.change(quarantine=frozenset(), half=frozenset())
+
     def save(self) -> None:
         """Remember a version of the target, where it is known what it holds."""
-        if self.view.has_target() and len({w.target for w in self.oracle.worlds}) == 1:
+        if self.view.has("paid") and len({w.target for w in self.oracle.worlds}) == 1:
             (world, *_) = self.oracle.worlds
             self.oracle.saved.append((self.view.version(), world.target))
 
     def restore(self, number: int) -> None:
         """Put the target back to a version that was remembered."""
-        if not self.oracle.saved or not self.view.has_target():
+        if not self.oracle.saved or not self.view.has("paid"):
             return
         version, target = self.oracle.saved[number % len(self.oracle.saved)]
-        self.view.target().restoreToVersion(version)
+        self.view.table("paid").restoreToVersion(version)
         self._note_act()
         self.oracle.change(target=target)
 
@@ -202,7 +223,7 @@ class Operator:
         """Remove the target, the manifest or the checkpoint; follow what the next run advises."""
         checkpoint = self.checkpoint
         had_batches = any((checkpoint / "spark" / "commits").glob("[0-9]*"))
-        if what == "target" and self.view.has_target():
+        if what == "target" and self.view.has("paid"):
             shutil.rmtree(self.view.path)
             self.oracle.saved, self.others = [], []
             self.oracle.change(target=frozenset())
@@ -217,17 +238,21 @@ class Operator:
         if said and had_batches:
             if what == "target":  # a file is waiting, so that the run has to look
                 self.land(["new"])
-            report = self.shop.run(self._name_run(False))
+            report = self.shop.run(self._name_run())
             assert report.exit_code is ExitCode.TERMINAL and said in report.error, report.error
             self.oracle.refuse(self.view.look())
         shutil.rmtree(checkpoint, ignore_errors=True)
         self.untold.clear()  # what accounts for the target's log lay there
         every = tuple(range(len(self.oracle.files)))
-        self.oracle.change(pending=every, untold=())
+        self.oracle.worlds = {
+            # what a batch left in quarantine that was half done stays there, uncounted
+            replace(w, pending=every, untold=(), quarantine=w.quarantine | w.half, half=frozenset())
+            for w in self.oracle.worlds
+        }
 
     def write_other(self) -> None:
         """Another pipeline writes two rows into the same table."""
-        if not self.view.has_target():
+        if not self.view.has("paid"):
             return
         if not self.others:
             sink = {"kind": "delta", "table": str(self.view.path)}
@@ -243,7 +268,7 @@ class Operator:
         other.land(*rows)
         report = other.run()
         assert report.status == "done", report.error
-        added = {(row["order_id"], self.oracle.acts) for row in rows}
+        added = {(row["order_id"], row["amount"], self.oracle.acts) for row in rows}
         self.oracle.worlds = {w.with_rows(added) for w in self.oracle.worlds}
 
     def settle(self) -> None:

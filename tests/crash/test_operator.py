@@ -51,7 +51,7 @@ class Tuesday(RuleBasedStateMachine):
     def land(self, kinds):
         self.he.land(kinds)
 
-    @rule(again=st.booleans())
+    @rule(again=st.sampled_from([0, 0, 1, 3]))
     def run(self, again):
         self.he.run(again)
         self.he.save()
@@ -67,7 +67,11 @@ class Tuesday(RuleBasedStateMachine):
 
     @rule(limit=st.sampled_from([100.0, 10.0]))
     def edit_rule(self, limit):
-        self.he.edit_rule(limit)
+        self.he.edit(limit=limit)
+
+    @rule(factor=st.sampled_from([1, 3]))
+    def edit_transform(self, factor):
+        self.he.edit(factor=factor)
 
     @rule(files=st.sampled_from([1, None]))
     def edit_pace(self, files):
@@ -76,6 +80,14 @@ class Tuesday(RuleBasedStateMachine):
     @rule(state=st.sampled_from(["well", "away", "refusing", "out"]))
     def set_sink(self, state):
         self.he.set_sink(state)
+
+    @rule()
+    def replace_range(self):
+        self.he.replace_range()
+
+    @rule()
+    def purge(self):
+        self.he.purge()
 
     @rule()
     def refill(self):

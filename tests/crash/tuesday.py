@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-Row = tuple[str, int]
-"""An order's id, and the act by which it came into the table."""
+Row = tuple[str, float, int]
+"""An order's id, its amount, and the act by which it came into the table."""
+Refused = tuple[tuple[str, float | None], str]
+"""A record and what the transform made of it, and why it was refused."""
 
 
 @dataclass(frozen=True)
@@ -29,46 +31,86 @@ class Fates:
 
 
 @dataclass(frozen=True)
+class Definition:
+    """What decides a row's fate: `factor` by which the transform multiplies its amount, and the
+    largest one (`limit`) that the rule lets pass."""
+
+    factor: int = 1
+    limit: float = 100.0
+
+    def read(self, line: str) -> tuple[str, float | None, str | None]:
+        """A record's id, its amount, and why it is refused; None for one that is not."""
+        if line.startswith("{broken"):
+            return "", None, "malformed"
+        record = json.loads(line)
+        amount = record["amount"] * self.factor
+        if "order_id" not in record:
+            return "", amount, "null_key"
+        return record["order_id"], amount, None if 0 <= amount <= self.limit else "amount_in_range"
+
+
+@dataclass(frozen=True)
 class World:
-    """One possible state. `pending`: files that no finished batch has judged. `told`: what reports
-    say; `untold`: file by file, of finished batches that no report tells yet. `owed`: rows that the
-    sink lacks."""
+    """One possible state. `pending`: files that no finished batch has judged. `half`: what the
+    quarantine table holds of a batch that is half done, and that its next try takes back first.
+    `told`: what reports say; `untold`: file by file, of finished batches that no report tells yet.
+    `owed`: rows that the sink lacks."""
 
     pending: tuple[int, ...] = ()
     target: frozenset[Row] = frozenset()
-    quarantine: frozenset[tuple[str, str]] = frozenset()
+    quarantine: frozenset[Refused] = frozenset()
+    half: frozenset[Refused] = frozenset()
     told: Fates = Fates()
     untold: tuple[Fates, ...] = ()
-    sink: tuple[str, ...] = ()
+    sink: tuple[tuple[str, float], ...] = ()
     owed: tuple[Row, ...] = ()
 
     @property
-    def ids(self) -> Counter:
-        return Counter(name for name, _ in self.target)
+    def rows(self) -> Counter:
+        """The target, as a reader sees it."""
+        return Counter((name, amount) for name, amount, _ in self.target)
 
-    def judge(self, lines: Iterable[str], limit: float, act: int) -> "World":
-        """The world after a batch of these lines."""
-        target, quarantine = dict(self.target), dict(self.quarantine)
-        new, fates = [], Counter()
+    @property
+    def refused(self) -> Counter:
+        """The quarantine table, as a reader sees it."""
+        return Counter((line, reason) for (line, _), reason in self.quarantine | self.half)
+
+    def judge(self, lines: Iterable[str], definition: Definition, act: int) -> "World":
+        """The world after a batch of these lines. Refused rows are the same where the record and
+        what the transform made of it are."""
+        known, quarantine = {name for name, _, _ in self.target}, dict(self.quarantine)
+        held = quarantine.keys() | dict(self.half).keys()
+        new: list[Row] = []
+        fates = Counter()
         for line in lines:
-            reason = find_reason(line, limit)
+            name, amount, reason = definition.read(line)
             fates["read"] += 1
-            if reason is None and (name := json.loads(line)["order_id"]) not in target:
-                target[name] = act
-                new.append((name, act))
+            if reason is None and name not in known:
+                known.add(name)
+                new.append((name, amount, act))
                 fates["written"] += 1
-            elif reason is not None and line not in quarantine:
-                quarantine[line] = reason
+            elif reason is not None and (line, amount) not in held:
+                held.add((line, amount))
+                quarantine[line, amount] = reason
                 fates["quarantined"] += 1
             else:
                 fates["duplicate"] += 1
         return replace(
             self,
-            target=frozenset(target.items()),
+            target=self.target | set(new),
             quarantine=frozenset(quarantine.items()),
             untold=(*self.untold, Fates(**fates)),
             owed=(*self.owed, *new),
         )
+
+    def half_do(self, lines: Iterable[str], definition: Definition) -> "World":
+        """The world after a batch that was cut off when its refused rows were written."""
+        new = self.judge(lines, definition, 0).quarantine - self.quarantine
+        return replace(self, half=self.half | new)
+
+    def take_back(self) -> "World":
+        """The next try of a batch that was half done begins."""
+        return replace(self, half=frozenset())
 
     def tell(self, files: int | None = None) -> "World":
         """A report was stored, of some files first or of all."""
@@ -90,7 +132,7 @@ class World:
 
     def deliver(self) -> "World":
         """The sink got what it lacked; rows that the target does not hold any more are none."""
-        held = [name for name, act in self.owed if (name, act) in self.target]
+        held = [row[:2] for row in self.owed if row in self.target]
         return replace(self, sink=tuple(sorted([*self.sink, *held])), owed=())
 
     def deliver_some(self, sink: Counter) -> "World | None":
@@ -98,11 +140,11 @@ class World:
         came, left = sink - Counter(self.sink), []
         if Counter(self.sink) - sink:
             return None
-        for name, act in self.owed:
-            if came[name] and (name, act) in self.target:
-                came[name] -= 1
+        for row in self.owed:
+            if came[row[:2]] and row in self.target:
+                came[row[:2]] -= 1
             else:
-                left.append((name, act))
+                left.append(row)
         if +came:
             return None
         return replace(self, sink=tuple(sorted(sink.elements())), owed=tuple(left))
@@ -120,11 +162,11 @@ class Seen:
 
 @dataclass
 class Oracle:
-    """All worlds that may be the true one. `limit`: the largest amount that the rule lets pass."""
+    """All worlds that may be the true one. `definition`: of today."""
 
     worlds: set[World] = field(default_factory=lambda: {World()})
     files: list[list[str]] = field(default_factory=list)
-    limit: float = 100.0
+    definition: Definition = Definition()
     reached: bool = True
     """Whether the sink can be delivered to."""
     acts: int = 0
@@ -144,14 +186,14 @@ class Oracle:
     def finish(self, world: World, files: Iterable[int]) -> World:
         """A run that ended: files judged, told, delivered where the sink can be reached."""
         for number in files:
-            world = world.judge(self.files[number], self.limit, self.acts)
+            world = world.judge(self.files[number], self.definition, self.acts)
         world = world.tell()
         return world.deliver() if self.reached else world
 
     def run(self, seen: Seen) -> None:
         """A scheduled run ended well."""
         self.acts += 1
-        after = {replace(self.finish(w, w.pending), pending=()) for w in self.worlds}
+        after = {replace(self.finish(w.take_back(), w.pending), pending=()) for w in self.worlds}
         self._observe(after, seen)
 
     def backfill(self, seen: Seen) -> None:
@@ -171,27 +213,37 @@ class Oracle:
         """A run was cut off, or failed: of the waiting files some are judged."""
         self.acts += 1
         after = set()
-        for world in self.worlds:
+        for world in {w for old in self.worlds for w in (old, old.take_back())}:
             for number in (None, *world.pending):
                 if number is not None:
-                    judged = world.judge(self.files[number], self.limit, self.acts)
+                    judged = world.take_back().judge(self.files[number], self.definition, self.acts)
                     world = replace(judged, pending=world.pending[1:])
-                if world.ids == seen.target:
-                    after |= {world.tell(files) for files in range(len(world.untold) + 1)}
+                if world.rows == seen.target:
+                    tried = self._half_done(world)
+                    after |= {w.tell(files) for w in tried for files in range(len(w.untold) + 1)}
         after = {some for w in after if (some := w.deliver_some(seen.sink)) is not None}
-        self._keep(after, seen, lambda w: w.told == seen.told)
+        fits = (seen.told, seen.quarantine)
+        self._keep(after, seen, lambda w: (w.told, w.refused) == fits)
+
+    def _half_done(self, world: World) -> set[World]:
+        """The world, and those in which the next batch, of one file or more, is half done."""
+        found = {world}
+        for last in range(len(world.pending)):
+            lines = [line for n in world.pending[: last + 1] for line in self.files[n]]
+            found.add(world.take_back().half_do(lines, self.definition))
+        return found
 
     def refuse(self, seen: Seen) -> None:
         """A run refused to do anything; it may tell what no report had told."""
         after = {w.tell(files) for w in self.worlds for files in range(len(w.untold) + 1)}
-        self._keep(after, seen, lambda w: (w.ids, w.told) == (seen.target, seen.told))
+        self._keep(after, seen, lambda w: (w.rows, w.told) == (seen.target, seen.told))
 
     def _observe(self, worlds: set[World], seen: Seen) -> None:
         self._keep(
             worlds,
             seen,
             lambda w: (
-                (w.ids, Counter(w.quarantine), w.told, Counter(w.sink))
+                (w.rows, w.refused, w.told, Counter(w.sink))
                 == (seen.target, seen.quarantine, seen.told, seen.sink)
             ),
         )
@@ -200,13 +252,3 @@ class Oracle:
         kept = {world for world in worlds if fits(world)}
         assert kept, f"seen:\n  {seen}\npossible:\n" + "\n".join(f"  {w}" for w in worlds)
         self.worlds = kept
-
-
-def find_reason(line: str, limit: float) -> str | None:
-    """Why a line is refused; None for one that is not."""
-    if line.startswith("{broken"):
-        return "malformed"
-    record = json.loads(line)
-    if "order_id" not in record:
-        return "null_key"
-    return None if 0 <= record["amount"] <= limit else "amount_in_range"

@@ -20,11 +20,13 @@ class View:
     def path(self) -> Path:
         return self.shop.root / "tables" / "orders" / "paid"
 
-    def has_target(self) -> bool:
-        return any((self.path / "_delta_log").glob("*.json"))
+    def has(self, table: str) -> bool:
+        """Whether there is a table."""
+        return any((self.path.with_name(table) / "_delta_log").glob("*.json"))
 
-    def target(self) -> DeltaTable:
-        return DeltaTable.forPath(self.spark, str(self.path))
+    def table(self, name: str) -> DeltaTable:
+        """A table of the pipeline."""
+        return DeltaTable.forPath(self.spark, str(self.path.with_name(name)))
 
     def version(self) -> int:
         return max(int(p.stem) for p in (self.path / "_delta_log").glob("*.json"))
@@ -34,25 +36,22 @@ class View:
 
     def look(self) -> Seen:
         rows, refused = (
-            self._rows("paid", "order_id"),
+            self._rows("paid", "order_id", "amount"),
             self._rows("paid__quarantine", "row", "reasons"),
         )
         counts = [report.counts for report in self.reports()]
         return Seen(
-            Counter({name: count for (name,), count in rows.items()}),
+            rows,
             Counter({(row, reason): n for (row, (reason,)), n in refused.items()}),
             sum((Fates(c.read, c.written, c.quarantined, c.duplicate) for c in counts), Fates()),
             self._sink_rows(),
         )
 
     def _rows(self, table: str, *columns: str) -> Counter:
-        log = self.path.with_name(table) / "_delta_log"
-        there = any(log.glob("*.json"))
-        return self.shop.rows(self.spark, table, columns) if there else Counter()
+        return self.shop.rows(self.spark, table, columns) if self.has(table) else Counter()
 
     def _sink_rows(self) -> Counter:
-        found = self.ask("SELECT order_id FROM {sink}") if self.has_sink() else []
-        return Counter(name for (name,) in found)
+        return Counter(self.ask("SELECT order_id, amount FROM {sink}") if self.has_sink() else [])
 
     def has_sink(self) -> bool:
         return self.ask(f"SELECT to_regclass('{self.sink}')")[0][0] is not None

@@ -309,6 +309,29 @@ def test_a_sink_that_was_emptied_can_be_filled_again(shop, store, spark):
         assert Counter((row.id, row.n) for row in found) == Counter(wanted)
 
 
+@pytest.mark.parametrize("act", ["TRUNCATE", "DROP TABLE", "another database"])
+def test_a_sink_that_lost_its_rows_is_told_of_and_the_advice_fills_it(shop, store, act):
+    write_to(shop, store.sink)
+    shop.land("1.json", order(1))
+    assert shop.run().steps[0].warnings == []
+    if act == "another database":  # its table there is a new one, and so is its ledger
+        store.run(f"ALTER TABLE {store.name} RENAME TO {store.name}_old")
+        store.run("ALTER TABLE sluice_batches RENAME TO sluice_batches_old")
+    else:
+        store.run(f"{act} {store.name}")
+    shop.land("2.json", order(2) + order(1))
+    (told,) = shop.run().steps[0].warnings
+    assert "is empty, although batches are noted as delivered to it" in told
+    assert f"--sink 'jdbc {store.name}' --all" in told
+    assert shop.run(refill=Refill(sink=f"jdbc {store.name}", everything=True)).error is None
+    assert_followed(shop, store, ("o1", 1), ("o2", 2))
+    shop.land("3.json", order(3))
+    assert shop.run().steps[0].warnings == []
+    if act == "another database":
+        store.run("DROP TABLE sluice_batches")
+        store.run("ALTER TABLE sluice_batches_old RENAME TO sluice_batches")
+
+
 def test_a_position_that_cannot_be_read_is_refused_and_the_advice_loses_nothing(shop, store):
     with_an_open_batch(shop, store)
     (file,) = Path(shop.paths.positions("s")).glob("*.json")
@@ -371,3 +394,24 @@ def test_a_topic_made_anew_takes_nothing_from_a_sink_that_lacks_what_the_target_
     store.accept()
     assert shop.run().error is None
     assert_followed(shop, store, *((f"o{n}", n) for n in (1, 2, *range(3, 9), 99)))
+
+
+def test_a_range_is_not_replaced_behind_the_back_of_a_sink_that_was_taken_out(shop, store):
+    write_to(shop, store.sink)
+    shop.land("1.json", order(1))
+    assert shop.run().error is None
+    write_to(shop)
+    month = Window(start="2026-01-01", end="2026-02-01")
+    refused = shop.run(window=month, write="replace")
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert f"jdbc {store.name} (taken out)" in refused.error
+    assert shop.run(window=month, write="merge").error is None
+    write_to(shop, store.sink)
+    shop.land("2.json", order(2))
+    assert shop.run().error is None
+    assert_followed(shop, store, ("o1", 1), ("o2", 2))
+    write_to(shop)
+    (position,) = Path(shop.paths.positions("s")).glob("*.json")
+    position.unlink()  # the advice
+    assert shop.run(window=month, write="replace").error is None
+    assert shop.rows("id", "n") == Counter([("o1", 1), ("o2", 2)])

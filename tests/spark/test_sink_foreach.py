@@ -100,16 +100,21 @@ NUMBER = 3
 def play(spark, tmp_path):
     """A function that writes the writer's module and delivers a batch to it.
 
-    The batch has five rows in two partitions. Returns the number of rows, and the calls.
+    The batch has five rows. Returns the number of rows, and the calls.
     """
 
     def play_batch(
-        name: str = "Writer", fail: tuple = (), opened: object = None, **more: object
+        name: str = "Writer",
+        fail: tuple = (),
+        opened: object = None,
+        rows: object = None,
+        **more: object,
     ) -> tuple[int, list]:
         (tmp_path / "json.py").write_text(
             WRITER.format(folder=str(tmp_path), fail=fail, opened=opened)
         )  # the name of a library does not matter
-        rows = spark.range(0, 5, 1, 2).selectExpr("id n", "'run' _run_id", "7L _batch_id")
+        if rows is None:
+            rows = spark.range(0, 5, 1, 2).selectExpr("id n", "'run' _run_id", "7L _batch_id")
         calls = tmp_path / "calls"
         calls.unlink(missing_ok=True)
         try:
@@ -132,22 +137,45 @@ def to(folder: Path, batch: int = 7, key: str = "p/s/g", **more: object) -> Deli
     return Delivery(key, batch, ["n"], folder, str(folder), **more)
 
 
-def test_each_partition_is_opened_processed_and_closed_by_an_instance_of_its_own(play):
+def by_partition(calls: list) -> dict[int, list[int]]:
+    """What each partition's instance was given, between one `open` and one `close`."""
+    found = {}
+    for name in dict.fromkeys(call[0] for call in calls):
+        opened, *rows, closed = [call[1:] for call in calls if call[0] == name]
+        assert (opened[0], closed) == ("open", ["close", None, "None"])
+        assert all(row[0::2] == ["process", ["n"]] for row in rows)
+        found[opened[1]] = [row[1] for row in rows]
+    return found
+
+
+def test_each_partition_is_opened_processed_and_closed_by_an_instance_of_its_own(play, monkeypatch):
+    monkeypatch.setattr("sluice.sinks.foreach._ROWS", 2)
     count, calls = play()
-    assert count == 5
-    instances = {
-        name: [call[1:] for call in calls if call[0] == name]
-        for name in dict.fromkeys(call[0] for call in calls)
-    }
-    assert sorted(instances.values()) == [
-        [["open", 0, 7], *[["process", n, ["n"]] for n in (0, 1)], ["close", None, "None"]],
-        [["open", 1, 7], *[["process", n, ["n"]] for n in (2, 3, 4)], ["close", None, "None"]],
+    found = by_partition(calls)
+    assert count == 5 and sorted(found) == [0, 1, 2]
+    assert sorted(n for rows in found.values() for n in rows) == [0, 1, 2, 3, 4]
+
+
+def test_a_batch_that_comes_again_is_split_alike_however_its_rows_lie_in_files(
+    play, spark, monkeypatch
+):
+    monkeypatch.setattr("sluice.sinks.foreach._ROWS", 2)
+    splits = [
+        by_partition(play(rows=spark.range(5).repartition(parts).selectExpr("id n"))[1])
+        for parts in (1, 2, 5)
     ]
+    assert splits[0] == splits[1] == splits[2]
+
+
+def test_a_batch_has_a_number_that_no_batch_of_another_generation_has(play):
+    calls = [play(key=key)[1] for key in ("p/s/g", "p/s/g", "p/s/h")]
+    first, again, other = ({call[3] for call in found if call[1] == "open"} for found in calls)
+    assert first == again and not first & other
 
 
 def test_a_partition_that_open_refuses_is_passed_over_and_closed(play):
     count, calls = play(opened=False)
-    assert count == 5 and Counter(call[1] for call in calls) == {"open": 2, "close": 2}
+    assert count == 5 and Counter(call[1] for call in calls) == {"open": 1, "close": 1}
 
 
 def test_open_and_close_need_not_be_there(play):

@@ -126,6 +126,21 @@ def test_another_table_in_the_place_of_the_target_is_refused_and_the_advice_lose
     assert numbers(shop) == [1, 2, 3, 4, 5, 6, 8]
 
 
+def test_a_rewritten_copy_in_the_place_of_the_target_goes_on_after_the_advice(shop):
+    path = shop.paths.table("s")
+    shop.spark.read.format("delta").load(path).write.format("delta").save(f"{path}_copy")
+    shutil.rmtree(path)
+    Path(f"{path}_copy").rename(path)
+    shop.land("next.json", order(1) + order(8))
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    (mark,) = re.findall(r"remove (\S+/target\.json);", refused.error)
+    Path(mark).unlink()
+    report = shop.run()
+    assert (report.error, report.counts.duplicate) == (None, 1)
+    assert numbers(shop) == [1, 2, 3, 4, 5, 6, 8]
+
+
 def test_a_target_put_back_from_an_older_copy_is_refused(shop):
     path = shop.paths.table("s")
     shutil.copytree(path, f"{path}_copy")

@@ -84,9 +84,10 @@ def refuse_another(path: str, watched: Watched | None, checkpoint: str) -> None:
             f"this is not the table that the step has filled: {watched.another}",
             where=path,
             value=f"checkpoint {checkpoint}",
-            do="Put the table back that the step has filled, or remove the checkpoint as well: the "
-            "next run then reads the source from its start into this one (of a topic, what the "
-            "brokers still hold)",
+            do="Put the table back that the step has filled; or, where this one has the same rows "
+            f"(a clone, a rewritten copy), remove {checkpoint}/target.json; or remove the whole "
+            "checkpoint: the next run then reads the source from its start into this one (of a "
+            "topic, what the brokers still hold)",
         )
 
 

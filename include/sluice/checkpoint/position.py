@@ -69,6 +69,12 @@ class Position(_Note):
         generation, number = split_key(key)
         return self.seen.get(generation, -1) >= number
 
+    @property
+    def has_got_batches(self) -> bool:
+        """Whether the sink has batches, by what is noted of it."""
+        known = sum(newest + 1 for newest in self.seen.values())
+        return known > len(self.due) + len(self.given_up)
+
     def owing(self, batches: list[Due]) -> "Position":
         """The position with those batches due that it does not know yet."""
         new = [due for due in batches if not self.knows(due.key)]
@@ -144,6 +150,15 @@ def read_position(path: str) -> Position | None:
             do="Restore it, or run the newer version. Where neither is there: move it away, then "
             "`sluice deliver NAME --all` sends what the sink does not know that it has",
         ) from None
+
+
+def followed_sinks(folder: str) -> list[str]:
+    """The titles of the sinks that have a position in a folder: those of a step, whether they are
+    in its file today or were taken out. Raises PreflightError for one that cannot be read."""
+    there = open_path(folder)
+    files = sorted(there.iterdir()) if there.exists() else []
+    found = [read_position(str(file)) for file in files if file.suffix == ".json"]
+    return [position.sink for position in found if position is not None]
 
 
 def write_position(path: str, position: Position) -> None:

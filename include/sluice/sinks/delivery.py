@@ -1,6 +1,7 @@
 """One batch on its way to one sink."""
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 
@@ -17,16 +18,21 @@ class Delivery:
     """Of the pipeline's YAML."""
     root: str
     """Folder or URI below which relative paths lie."""
-    keys: tuple[str, ...] = ()
-    """The columns by which a person knows a row."""
     hidden: frozenset[str] = frozenset()
     """Columns whose values are never shown."""
     again: bool = False
     """A person asked for it: what the sink has counts, not what it has noted."""
+    keys: tuple[str, ...] = ()
+    """The columns by which a person knows a row."""
 
     def to(self, title: str) -> "Delivery":
         """The same batch under the key of one sink."""
         return replace(self, key=f"{self.key}/{title}")
+
+    @property
+    def number(self) -> int:
+        """Key and batch as a number below 2**63, which no other batch has."""
+        return int.from_bytes(sha256(self.token.encode()).digest()[:8]) >> 1
 
     @property
     def token(self) -> str:

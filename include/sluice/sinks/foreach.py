@@ -21,8 +21,11 @@ from ..spark.failure import SPARK_FAILED, explain_delivery
 from ..spec import ForeachBatchSink, ForeachSink
 from ..spec.user_code import load_code
 from .delivery import Delivery
+from .rows import comparable
 from .writer import Preparation, Writer
 
+_ROWS = 10_000
+"""About as many of a partition."""
 _AGAIN = "The batch comes again with the next run; mend the code if it raises the same"
 _RAISED = re.compile(r"^RuntimeError: sluice: (.*)$", re.MULTILINE)
 
@@ -94,15 +97,16 @@ class ForeachWriter(Writer[ForeachSink]):
         of partitions it passed over as well.
 
         One instance a partition, made on the executor without arguments. `open(partition, batch)`:
-        False passes over the partition's rows. `close(error)` is called whenever `open` returned
+        False passes over the partition's rows; a batch that comes again has the same number, and
+        the same rows under each partition's. `close(error)` is called whenever `open` returned
         (or is not there), with what was raised or None. Raises SpecError as `load_writer`,
         TransientError when the class raised.
         """
         where = f"foreach {delivery.folder / self.sink.writer}"
         writer = load_writer(self.sink, delivery.folder)
-        own = rows.select(*[col(c) for c in delivery.columns])
+        own = _split(rows.select(*[col(c) for c in delivery.columns]))
         try:
-            return sum(own.rdd.mapPartitionsWithIndex(_play(writer, delivery.batch)).collect())
+            return sum(own.rdd.mapPartitionsWithIndex(_play(writer, delivery.number)).collect())
         except SPARK_FAILED as error:
             raised = _RAISED.search(str(error))
             if raised is None:
@@ -137,6 +141,13 @@ class ForeachBatchWriter(Writer[ForeachBatchSink]):
                 do=_AGAIN,
             ) from error
         return rows.count()
+
+
+def _split(rows: DataFrame) -> DataFrame:
+    """Rows in partitions that hang on what they say alone, not on the files they are read from:
+    OPTIMIZE may have written those anew before the batch comes again."""
+    said = [comparable(rows, name) for name in rows.columns]
+    return rows.repartition(rows.count() // _ROWS + 1, *said).sortWithinPartitions(*said)
 
 
 def _told(raised: str, delivery: Delivery) -> str:

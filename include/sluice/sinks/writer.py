@@ -1,6 +1,8 @@
 """What writes to a sink: the same questions for every kind."""
 
+import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -14,6 +16,7 @@ from ..spec import SinkKind
 from .delivery import Delivery
 
 Kind = TypeVar("Kind", bound=SinkKind)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,12 @@ class Preparation:
     """Of the pipeline's YAML."""
     where: str
     """The sink's place in the pipeline, for messages."""
+    known: bool = False
+    """Batches are noted as delivered to the sink."""
+    due: frozenset[str] = frozenset()
+    """Tokens of batches that are not, and that it may have all the same."""
+    warn: Callable[[str], None] = _log.warning
+    """Takes what a person should know of the sink."""
 
     @property
     def own(self) -> StructType:

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -55,9 +56,10 @@ class Followers:
         Args: open_batch: will come again, so it is no earlier one. Raises SpecError for a sink
         that cannot be written as declared.
         """
-        coming = self._outlet.preparation(self._run.spark)
         for title, sink in self._sinks.items():
-            self._prepare(title, sink, coming)
+            before = read_position(self._path(title)) if sink.durable else None
+            coming = self._outlet.preparation(self._run.spark, title, before)
+            self._prepare(title, sink, replace(coming, warn=tally.warn))
         if not self._durable:
             return
         prefix = f"{self._run.pipeline.name}/{self._step.name}"

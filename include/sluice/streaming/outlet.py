@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..checkpoint import Due, split_key
+from ..checkpoint import Due, Position, split_key
 from ..sinks import Delivery, Preparation, writer_of
 from ..spark.columns import BATCH_KEY
 from ..spark.tables import frame_of
@@ -60,9 +60,20 @@ class Outlet:
         counts = frame_of(session, self.table).where(wanted).groupBy(BATCH_KEY).count()
         return {row[0]: row[1] for row in counts.collect() if row[0] is not None}
 
-    def preparation(self, session: SparkSession) -> Preparation:
-        """What a sink is told before it gets a row."""
-        return Preparation(session, self.schema, self.columns, self.folder, self.where)
+    def preparation(
+        self, session: SparkSession, title: str = "", position: Position | None = None
+    ) -> Preparation:
+        """What a sink is told before it gets a row. Args: position: of one that follows."""
+        due = position.due if position is not None else []
+        return Preparation(
+            session,
+            self.schema,
+            self.columns,
+            self.folder,
+            self.where,
+            known=position is not None and position.has_got_batches,
+            due=frozenset(self.delivery(batch.key).to(title).token for batch in due),
+        )
 
     def delivery(self, key: str, again: bool = False) -> Delivery:
         """A batch on its way to a sink."""

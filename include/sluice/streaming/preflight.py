@@ -2,7 +2,7 @@
 
 from pyspark.sql.types import StructType
 
-from ..checkpoint import Checkpoint, Manifest
+from ..checkpoint import Checkpoint, Manifest, followed_sinks
 from ..errors import PreflightError, SpecError
 from ..spark.table_setup import table_exists
 from ..spec import RuleSpec, Step
@@ -15,17 +15,20 @@ _MERGE = "Backfill with `--write merge`: only rows that are missing are written"
 
 def refuse_sending_twice(run: Run, step: Step) -> None:
     """Raise SpecError for a replaced range that a further sink cannot follow: it would get its
-    rows once more, and keep those that are gone."""
+    rows once more, and keep those that are gone. One that was taken out would on its return."""
     if not run.mode.replaces:
         return
+    folder = run.paths.positions(step.name)
     twice = [title for title, sink in step.further_sinks.items() if sink.durable]
-    if twice:
+    out = [title for title in followed_sinks(folder) if title not in twice]
+    if twice or out:
+        gone = f"; where {', '.join(out)} shall not come back as it is, remove its file in {folder}"
         raise SpecError(
             "replacing a range would send its rows again, and leave in the sink those that the "
             "range no longer has",
             where=f"{step.name}: sink",
-            value=", ".join(twice),
-            do="Backfill with `--write merge`: only rows that are missing are sent",
+            value=", ".join([*twice, *(f"{title} (taken out)" for title in out)]),
+            do=f"{_MERGE}{gone if out else ''}",
         )
 
 

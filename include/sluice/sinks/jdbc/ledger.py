@@ -2,8 +2,10 @@
 the staging tables that belong to it."""
 
 import hashlib
+import json
 import re
 import secrets
+from collections.abc import Collection
 
 from .postgres import Database
 from .staging import Staged
@@ -15,6 +17,9 @@ CREATE TABLE IF NOT EXISTS {ledger} (key text, target text, batch bigint, rows b
 _NOTE = """
 INSERT INTO {ledger} (key, target, batch, rows) SELECT ?, ?, ?::bigint, count(*) FROM {source}
 ON CONFLICT (key, target, batch) DO NOTHING"""
+_FORGET = """
+DELETE FROM {ledger} WHERE target = ? AND NOT EXISTS (SELECT FROM {target})
+  AND key || '/' || batch NOT IN (SELECT json_array_elements_text(?::json))"""
 _STAGING = r"sluice_stage_([0-9a-f]{16})_[0-9a-f]{8}"
 _LEFT = """
 SELECT json_agg(tablename) FROM pg_tables
@@ -45,9 +50,14 @@ class Ledger:
             ledger=self._name,
         )
 
-    def forget(self, target: str) -> None:
-        """Forget every batch of a table: it was emptied, so nothing of them is there."""
-        self._database.run("DELETE FROM {ledger} WHERE target = ?", target, ledger=self._name)
+    def forget(self, target: str, but: Collection[str] = ()) -> None:
+        """Forget the batches of a table, where it is empty: nothing of them is there.
+
+        Args: but: tokens of those that are kept.
+        """
+        self._database.run(
+            _FORGET, target, json.dumps(sorted(but)), ledger=self._name, target=target
+        )
 
     def note(
         self, key: str, target: str, batch: int, staged: Staged, *, only_explain: bool = False

@@ -61,6 +61,13 @@ class JdbcWriter(Writer[JdbcSink]):
                     raise _explain_plan(error, sink, table.name) from None
                 database.run("DROP TABLE {staging}", staging=staging)
             ledger.drop_leftovers()
+            if coming.known and not _has_rows(database, table):
+                ledger.forget(table.name, coming.due)
+                coming.warn(
+                    f"{sink.title} is empty, although batches are noted as delivered to it: it was "
+                    f"emptied or made anew, or is in another database. `sluice deliver NAME --sink "
+                    f"'{sink.title}' --all` sends what the target holds"
+                )
 
     def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
         """Write a batch's rows into the table once; returns how many the batch has, from the ledger
@@ -74,7 +81,7 @@ class JdbcWriter(Writer[JdbcSink]):
             table = _require_table(database, sink)
             ledger = Ledger(database, sink.ledger)
             staging = ledger.lock(f"{table.name}/{delivery.token}")
-            if delivery.again and not _has_rows(database, table):
+            if delivery.again:
                 ledger.forget(table.name)
             known = ledger.read(delivery.key, table.name, delivery.batch)
             if known is not None:

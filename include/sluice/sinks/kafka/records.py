@@ -16,16 +16,9 @@ from pyspark.sql.types import BinaryType
 from ...spark.columns import col
 from ...spec import KafkaSink
 from ..delivery import Delivery
+from ..rows import JSON, comparable
 
 BATCH, POSITION = "sluice.batch", "sluice.position"
-
-_JSON = {
-    "ignoreNullFields": "true",  # Spark's default, whatever the session says
-    "timeZone": "UTC",
-    # Spark's default would cut a time to milliseconds.
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
 
 
 def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataFrame:
@@ -35,7 +28,7 @@ def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataF
         for number, name in enumerate(sink.headers.values())
     }
     said = {
-        f"column{number}": _comparable(rows, name)
+        f"column{number}": comparable(rows, name)
         for number, name in enumerate(sorted(delivery.columns))
     }
     sent = rows.select(
@@ -76,13 +69,6 @@ def _pairs(headers: list[tuple[str, Column]]) -> Column:
     return pairs.cast("array<struct<key:string,value:binary>>").alias("headers")
 
 
-def _comparable(rows: DataFrame, name: str) -> Column:
-    """A column that can be hashed and ordered by; maps and variants as text."""
-    kind = rows.schema[name].dataType.simpleString()
-    plain = "map<" not in kind and "variant" not in kind
-    return col(name) if plain else F.to_json(F.struct(col(name)), _JSON)
-
-
 def _as_bytes(rows: DataFrame, name: str) -> Column:
     """A column as bytes; what is neither text nor bytes as Spark writes it in text."""
     return (
@@ -95,4 +81,4 @@ def _as_bytes(rows: DataFrame, name: str) -> Column:
 def _value(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> Column:
     if isinstance(sink.value, str):
         return _as_bytes(rows, sink.value)
-    return F.to_json(F.struct(*map(col, sink.value or columns)), _JSON).cast("binary")
+    return F.to_json(F.struct(*map(col, sink.value or columns)), JSON).cast("binary")
