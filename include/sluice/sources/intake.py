@@ -33,8 +33,6 @@ class BatchInput:
     records), or not known."""
     small: bool = False
     """True where the parsed rows fit into memory."""
-    gone: bool = False
-    """True where the records of a batch whose rows are in the target cannot be read once more."""
     fetched: bool = False
     """True where a second pass would ask a server for the records again, which may then have fewer:
     what is counted and what is written is read once."""
@@ -97,6 +95,11 @@ class Intake(ABC, Generic[Kind]):
     @abstractmethod
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """What a batch reads that Spark has planned."""
+
+    def has_again(self, taken: BatchInput) -> bool:
+        """Whether the records of a batch can be read once more; asked only where its rows are in
+        the target already."""
+        return True
 
     def review(self, batches: list[BatchReport]) -> list[str]:
         """What a person should know of batches, after they were read."""

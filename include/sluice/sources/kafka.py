@@ -207,15 +207,14 @@ class KafkaIntake(Intake[KafkaSource]):
             if span[1] > span[0]
         }
         amount = sum(until - start for start, until in ranges.values())
-        gone = batch == checkpoint.open_batch and self._are_gone(ranges)
-        return BatchInput(amount=amount, ranges=ranges, gone=gone, fetched=True, scan="exact")
+        return BatchInput(amount=amount, ranges=ranges, fetched=True, scan="exact")
 
-    def _are_gone(self, ranges: dict[str, tuple[int, int]]) -> bool:
-        """True where the brokers do not have some of the records, or cannot say."""
+    def has_again(self, taken: BatchInput) -> bool:
+        """Whether the brokers have all of its records, and say so."""
         try:
-            return bool(measure_expired(self.source, ranges))
+            return not measure_expired(self.source, taken.ranges)
         except SluiceError:
-            return True
+            return False
 
     def review(self, batches: list[BatchReport]) -> list[str]:
         """Records that may have expired between planning and reading, where a run goes on without

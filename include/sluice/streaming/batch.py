@@ -88,7 +88,7 @@ def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
         batch.frame.count()  # Spark's state goes on only where the rows are read
     note = Note.from_commit(commit, plan.target.path)
     outcome = Outcome(batch.number, note, Written.of(note.given, commit, plan.target.path), commit)
-    if batch.taken.gone and not plan.stateful:
+    if not plan.stateful and not plan.intake.has_again(batch.taken):
         told = f"batch {batch.number} was in the table before its records expired: {_NOT_COMPARED}"
         return Result(outcome, Conflicts(), replayed=True, warning=told)
     conflicts = count_replayed_conflicts(plan, batch.frame, outcome)
