@@ -45,6 +45,16 @@ def read_commit(path: str, version: int) -> list[dict] | None:
     return [json.loads(line) for line in text.splitlines() if line]
 
 
+def read_note(info: dict) -> dict:
+    """The metadata of the writer's own in a commit's `commitInfo`, where it is a JSON object; empty
+    for any other text, which people and other programs write there."""
+    try:
+        note = json.loads(info.get("userMetadata") or "{}")
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
 def find_commit_info(
     path: str, wanted: Callable[[dict], bool]
 ) -> tuple[int, dict, dict[str, str]] | None:
@@ -62,8 +72,7 @@ def find_commit_info(
         info: dict = next(
             (json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {}
         )
-        text = info.get("userMetadata") or ""
-        metadata = json.loads(text) if text.startswith("{") else {}
+        metadata = read_note(info)
         if wanted(metadata):
             return version, metadata, info.get("operationMetrics", {})
     return None

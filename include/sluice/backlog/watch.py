@@ -5,7 +5,6 @@ log is accounted for, and the next one looks at the commits since: runs write un
 not.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..errors import PreflightError
 from ..storage import open_path, replace_file
-from .delta import read_commit, table_id, table_version
+from .delta import read_commit, read_note, table_id, table_version
 
 _COUNTS = {
     "deleted": ("numDeletedRows", "numTargetRowsDeleted"),
@@ -104,8 +103,7 @@ def _find_acts(path: str, after: int, newest: int) -> Iterator[str]:
 
 def _key_of(info: dict) -> str | None:
     """The batch key under which a run wrote a commit; None for what no run wrote."""
-    text = info.get("userMetadata") or ""
-    note = json.loads(text) if text.startswith("{") else {}
+    note = read_note(info)
     home = note.get("sluice")
     return f"{home.removeprefix('sluice/')}/{note.get('number')}" if home else None
 
