@@ -333,29 +333,23 @@ def test_s3_settings_are_there_only_where_something_lies_on_s3(s3, tmp_path, mon
     monkeypatch.setattr(
         settings_module, "jar_paths", lambda *sets: [tmp_path / f"{name}.jar" for name in sets]
     )
+    manager = "spark.sql.streaming.checkpointFileManagerClass"
     local = spark_settings(pipeline("landing"), 0, root=str(tmp_path))
-    assert (
-        not [key for key in local if "s3" in key or "FileManager" in key]
-        and "spark.jars" not in local
-    )
+    assert not [key for key in local if "s3" in key] and "spark.jars" not in local
+    assert "AbortableStream" not in local[manager]
     landing = spark_settings(pipeline("s3a://b/landing"), 0, root=str(tmp_path))
     assert (
         landing["spark.hadoop.fs.s3a.endpoint"] == s3.url
         and landing["spark.hadoop.fs.s3a.path.style.access"] == "true"
     )
-    assert (
-        "spark.sql.streaming.checkpointFileManagerClass" not in landing
-    )  # it can write to nothing but an object store
+    # it can write to nothing but an object store
+    assert "AbortableStream" not in landing[manager]
     assert (
         landing["spark.jars"] == f"local:{tmp_path}/s3.jar"
         and landing["spark.driver.extraClassPath"] == f"{tmp_path}/core.jar"
     )
-    assert (
-        "AbortableStream"
-        in spark_settings(pipeline("landing"), 0, root="s3a://b/root")[
-            "spark.sql.streaming.checkpointFileManagerClass"
-        ]
-    )
+    on_s3 = spark_settings(pipeline("landing"), 0, root="s3a://b/root")
+    assert "AbortableStream" in on_s3[manager]
     assert not [value for value in landing.values() if "AWS_SECRET" in value or value == "test"]
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     assert "spark.hadoop.fs.s3a.endpoint" not in spark_settings(

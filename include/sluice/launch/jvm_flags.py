@@ -2,6 +2,7 @@
 
 from ..setup.class_archive import class_archive_path
 
+_C1 = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 _LATE_C2 = [
     f"-XX:Tier4{name}Threshold={5 * usual}"
     for name, usual in (
@@ -18,11 +19,12 @@ then hardly uses (measured: 64-67 against 73-86 CPU-seconds, 500 000 records).""
 def java_options(small: bool) -> str:
     """JVM flags as one text.
 
-    Serial collection always (two cores), C1 alone for a small backlog, C2 late for a large one,
-    and the class archive where set-up made one.
+    Serial collection always (two cores), C1 alone for a small backlog (with room for all it
+    compiles: the 48 MB that go with it are full after some batches, and it starts over), C2 late
+    for a large one, and the class archive where set-up made one.
     """
     archive = class_archive_path()
     flags = ["-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
-    flags += ["-XX:TieredStopAtLevel=1"] if small else _LATE_C2
+    flags += _C1 if small else _LATE_C2
     flags += [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
     return " ".join(flags)

@@ -33,6 +33,12 @@ _FIXED = {
     # the row) instead of the end of the run.
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.codingErrorAction": "true",
+    # Renames through `FileSystem`: through `FileContext` each file of a checkpoint on a disk costs
+    # eight processes (`readlink`), a twentieth of a small run.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
     # A trailing batch without rows would pay a whole batch to move the watermark; the next run with
     # data moves it anyway.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
@@ -55,6 +61,10 @@ def find_jar_sets(pipeline: Pipeline, root: str) -> tuple[str, ...]:
     parts = (part for step in pipeline.steps for part in (step.source, *step.sinks))
     needed = {name for part in parts for name in part.jar_sets}
     return tuple(sorted(needed | ({"s3"} if in_bucket(root) else set())))
+
+
+def _has_python(pipeline: Pipeline) -> bool:
+    return any(step.transform and ".py:" in step.transform for step in pipeline.steps)
 
 
 def partitions_for(master: str) -> int:
@@ -102,6 +112,10 @@ def spark_settings(
         "spark.databricks.delta.snapshotPartitions": partitions,
         "spark.driver.extraClassPath": os.pathsep.join(core if local else jars),
         "spark.driver.extraJavaOptions": java_options(small),
+        # PySpark notes for each operation on a column which line asked for it, by a dozen calls
+        # into the JVM: a tenth of a small run. Only a transform in Python is worth it, whose
+        # line is then in the error.
+        "spark.python.sql.dataFrameDebugging.enabled": str(_has_python(pipeline)).lower(),
         **_FIXED,
         **(s3_settings(in_bucket(root)) if "s3" in sets else {}),
     }

@@ -76,10 +76,6 @@ def is_late(watermark_ms: int) -> Column:
     return F.unix_micros(TIME) <= F.lit(watermark_ms * 1000) if watermark_ms > 0 else F.lit(False)
 
 
-def _count(condition: Column) -> Column:
-    return F.coalesce(F.sum(condition.cast("int")), F.lit(0))
-
-
 def _samples(number: int, rule: RowRule, hidden: frozenset[str]) -> list[Column]:
     """The smallest and the largest value that broke a rule: two samples that no cut of the backlog
     changes."""
@@ -91,18 +87,13 @@ def _samples(number: int, rule: RowRule, hidden: frozenset[str]) -> list[Column]
     return [F.min(shown).alias(f"lo{number}"), F.max(shown).alias(f"hi{number}")]
 
 
-def _lateness(newest_ms: int | None) -> list[Column]:
-    """How many rows are farther behind than each bound of the histogram; nothing before anything
-    was seen."""
-    behind = F.lit((newest_ms or 0) * 1000) - F.unix_micros(TIME)
-    return (
-        []
-        if newest_ms is None
-        else [
-            _count(is_good() & (behind > F.lit(bound * 1_000_000))).alias(f"behind{bound}")
-            for bound in BOUNDS
-        ]
-    )
+def _lateness(newest_ms: int | None, good: Column) -> list[Column]:
+    """How many good rows are farther behind than each bound of the histogram; nothing before
+    anything was seen."""
+    if newest_ms is None:
+        return []
+    behind = F.when(good, F.lit(newest_ms * 1000) - F.unix_micros(TIME))
+    return [F.count_if(behind > bound * 1_000_000).alias(f"behind{bound}") for bound in BOUNDS]
 
 
 def _bars(seen: Row, newest_ms: int | None) -> list[int]:
@@ -138,22 +129,22 @@ def take_survey(frame: DataFrame, lookout: Lookout, source: DataFrame | None = N
     rules, gathers = lookout.rules, lookout.gathers
     late, good = is_late(lookout.watermark_ms), is_good()
     measures = [
-        _count(F.col(DEFECT).isNotNull()).alias("malformed"),
-        _count(F.col(STAGE) == PARSED).alias("counted"),
-        _count(F.col(STAGE) == FILTERED).alias("filtered"),
-        _count((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
-        _count(F.size(REASONS) > 0).alias("refused"),
-        _count(good & late).alias("late"),
-        _count(good).alias("good"),
-        _count(F.col(RESCUED).isNotNull()).alias("rescued"),
+        F.count_if(F.col(DEFECT).isNotNull()).alias("malformed"),
+        F.count_if(F.col(STAGE) == PARSED).alias("counted"),
+        F.count_if(F.col(STAGE) == FILTERED).alias("filtered"),
+        F.count_if((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
+        F.count_if(F.size(REASONS) > 0).alias("refused"),
+        F.count_if(good & late).alias("late"),
+        F.count_if(good).alias("good"),
+        F.count_if(F.col(RESCUED).isNotNull()).alias("rescued"),
         F.min(F.when(good, F.unix_micros(TIME))).alias("oldest"),
         F.max(F.when(good, F.unix_micros(TIME))).alias("newest"),
     ]
-    measures += _lateness(lookout.newest_ms)
+    measures += _lateness(lookout.newest_ms, good)
     for number, rule in enumerate(rules):
         measures += [
-            _count(F.col(f"{CHECKS}.e{number}")).alias(f"e{number}"),
-            _count(F.col(f"{CHECKS}.u{number}")).alias(f"u{number}"),
+            F.count_if(f"{CHECKS}.e{number}").alias(f"e{number}"),
+            F.count_if(f"{CHECKS}.u{number}").alias(f"u{number}"),
         ]
         measures += _samples(number, rule, lookout.hidden)
     counted = frame.agg(*measures)
