@@ -203,7 +203,7 @@ class Operator:
         """Delete what was quarantined."""
         if self.view.has("paid__quarantine"):
             self.view.table("paid__quarantine").delete()
-        self.oracle.change(quarantine=frozenset(), half=frozenset())
+        self.oracle.change(quarantine=frozenset(), half=frozenset(), left=frozenset())
 
     def save(self) -> None:
         """Remember a version of the target, where it is known what it holds."""
@@ -246,8 +246,8 @@ class Operator:
         self.untold.clear()  # what accounts for the target's log lay there
         every = tuple(range(len(self.oracle.files)))
         self.oracle.worlds = {
-            # what a batch left in quarantine that was half done stays there, uncounted
-            replace(w, pending=every, untold=(), quarantine=w.quarantine | w.half, half=frozenset())
+            # of a batch that was half done, and of all where the target went that makes them final
+            replace(w, pending=every, untold=()).abandon(everything=what == "target")
             for w in self.oracle.worlds
         }
 

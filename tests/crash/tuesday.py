@@ -53,6 +53,8 @@ class Definition:
 class World:
     """One possible state. `pending`: files that no finished batch has judged. `half`: what the
     quarantine table holds of a batch that is half done, and that its next try takes back first.
+    `left`: what it holds of batches that nobody will finish; whoever meets these rows, or half
+    ones, takes them over.
     `told`: what reports say; `untold`: file by file, of finished batches that no report tells yet.
     `owed`: rows that the sink lacks."""
 
@@ -60,6 +62,7 @@ class World:
     target: frozenset[Row] = frozenset()
     quarantine: frozenset[Refused] = frozenset()
     half: frozenset[Refused] = frozenset()
+    left: frozenset[Refused] = frozenset()
     told: Fates = Fates()
     untold: tuple[Fates, ...] = ()
     sink: tuple[tuple[str, float], ...] = ()
@@ -73,13 +76,14 @@ class World:
     @property
     def refused(self) -> Counter:
         """The quarantine table, as a reader sees it."""
-        return Counter((line, reason) for (line, _), reason in self.quarantine | self.half)
+        return Counter(
+            (line, reason) for (line, _), reason in self.quarantine | self.half | self.left
+        )
 
     def judge(self, lines: Iterable[str], definition: Definition, act: int) -> "World":
         """The world after a batch of these lines. Refused rows are the same where the record and
         what the transform made of it are."""
         known, quarantine = {name for name, _, _ in self.target}, dict(self.quarantine)
-        held = quarantine.keys() | dict(self.half).keys()
         new: list[Row] = []
         fates = Counter()
         for line in lines:
@@ -89,8 +93,7 @@ class World:
                 known.add(name)
                 new.append((name, amount, act))
                 fates["written"] += 1
-            elif reason is not None and (line, amount) not in held:
-                held.add((line, amount))
+            elif reason is not None and (line, amount) not in quarantine:
                 quarantine[line, amount] = reason
                 fates["quarantined"] += 1
             else:
@@ -99,18 +102,26 @@ class World:
             self,
             target=self.target | set(new),
             quarantine=frozenset(quarantine.items()),
+            half=frozenset(row for row in self.half if row[0] not in quarantine),
+            left=frozenset(row for row in self.left if row[0] not in quarantine),
             untold=(*self.untold, Fates(**fates)),
             owed=(*self.owed, *new),
         )
 
     def half_do(self, lines: Iterable[str], definition: Definition) -> "World":
         """The world after a batch that was cut off when its refused rows were written."""
-        new = self.judge(lines, definition, 0).quarantine - self.quarantine
-        return replace(self, half=self.half | new)
+        judged = self.judge(lines, definition, 0)
+        return replace(self, half=judged.quarantine - self.quarantine, left=judged.left)
 
     def take_back(self) -> "World":
         """The next try of a batch that was half done begins."""
         return replace(self, half=frozenset())
+
+    def abandon(self, everything: bool) -> "World":
+        """The checkpoint is gone: nobody finishes what was half done."""
+        quarantine = frozenset() if everything else self.quarantine
+        left = self.left | self.half | (self.quarantine - quarantine)
+        return replace(self, quarantine=quarantine, half=frozenset(), left=left)
 
     def tell(self, files: int | None = None) -> "World":
         """A report was stored, of some files first or of all."""

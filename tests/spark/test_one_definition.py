@@ -1,9 +1,11 @@
 """A batch is finished under one definition.
 
 Each test breaks the target while a batch is written, when its refused and late rows are stored
-already, changes the pipeline or its input, and runs again: the whole batch is judged anew.
+already, changes the pipeline or its input, and runs again: the whole batch is judged anew. Or it
+lets another checkpoint meet the same records first: what a half-done try left counts for nobody.
 """
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +16,7 @@ from sluice.report import Counts
 from .shop import RULES, Shop, order
 
 FIELDS = {"order_id": "string", "amount": "double", "at": "timestamp", "region": "string"}
+WHOLE = {"start": "2026-01-01", "end": "2026-02-01"}
 AT_MOST_100 = {
     "type": "expect_column_values_to_be_between",
     "kwargs": {"column": "amount", "max_value": 100},
@@ -194,3 +197,56 @@ def test_a_retry_under_the_same_definition_writes_nothing_twice(spark, shop):
     assert shop.ids(spark) == ["o1", "o100"]
     assert shop.reasons(spark) == {("amount_not_negative",): 1, ("malformed",): 1}
     assert shop.rows(spark, "paid__late", ("order_id",)) == {("o4",): 1}
+
+
+def fill(shop: Shop) -> None:
+    """A batch with a good row, a refused one and a copy of that, and a late one."""
+    shop.land(sale(1), sale(2, -1.0), sale(2, -1.0), sale(3, day=2))
+
+
+def test_a_backfill_before_the_retry_takes_over_what_the_half_done_try_refused(spark, shop):
+    fill(shop)
+    fail_once(shop, spark)
+    backfilled = shop.run("backfill", window=WHOLE).counts
+    # the order of the fixture is a copy; a backfill knows no late rows
+    assert fates(backfilled) == (5, 2, 1, 2, 0)
+    assert fates(finish(shop)) == (4, 0, 0, 4, 0)
+    assert shop.ids(spark) == ["o1", "o100", "o3"]
+    assert shop.reasons(spark) == {("amount_not_negative",): 1}
+
+
+def test_a_rule_that_is_loosened_after_a_backfill_leaves_the_row_that_the_backfill_refused(spark, shop):
+    fill(shop)
+    fail_once(shop, spark)
+    assert shop.run("backfill", window=WHOLE).counts.quarantined == 1
+    shop.step["rules"] = []
+    shop.write()
+    # Judged under no rule now, the refused order is good; the reading before keeps its fate.
+    assert fates(finish(shop))[1:4] == (1, 0, 3)
+    assert shop.reasons(spark) == {("amount_not_negative",): 1}
+
+
+@pytest.mark.parametrize("table", ["paid__quarantine", "paid__late"])
+def test_a_checkpoint_that_is_begun_anew_counts_what_a_half_done_try_left(spark, shop, table):
+    fill(shop)
+    fail_once(shop, spark)
+    assert sum(shop.rows(spark, table, ("_batch_key",)).values()) == 1
+    shutil.rmtree(shop.root / "checkpoints" / "orders" / "paid")
+    shop.land(sale(4, -2.0))
+    counts = finish(shop)
+    # Without a watermark of its own the new checkpoint takes the late row as a timely one.
+    assert fates(counts) == (6, 2, 2, 2, 0)
+    generations = {key.rpartition("/")[0] for (key,) in shop.rows(spark, columns=("_batch_key",))}
+    refused = shop.rows(spark, "paid__quarantine", ("_batch_key",))
+    assert {key.rpartition("/")[0] for (key,) in refused} < generations
+
+
+def test_a_batch_of_refused_rows_alone_is_final_by_an_empty_commit_of_the_target(spark, shop):
+    shop.land(sale(2, -1.0))
+    assert fates(shop.run("all refused").counts) == (1, 0, 1, 0, 0)
+    log = shop.root / "tables" / "orders" / "paid" / "_delta_log"
+    newest = max(log.glob("*.json")).read_text()
+    assert '"all refused' in newest.replace("\\", "") and '"add":' not in newest
+    assert fates(shop.run("backfill", window=WHOLE).counts) == (2, 0, 0, 2, 0)
+    assert shop.run("idle").status == "nothing new"
+    assert shop.run("again", window=WHOLE).counts.duplicate == 2

@@ -31,6 +31,11 @@ class Attempt(BaseModel):
         """The number under which this try writes refused and late rows; it only ever grows."""
         return self.batch * _TRIES + self.number
 
+    @staticmethod
+    def batch_of(version: int) -> int:
+        """The batch of which a write of refused or late rows was."""
+        return version // _TRIES
+
     def differs_from(self, earlier: "Attempt") -> Literal["definition", "input"] | None:
         """What has changed since an earlier try; None where both are the same."""
         if self.definition != earlier.definition:

@@ -187,13 +187,13 @@ def written_batches(session: SparkSession, path: str, prefix: str) -> dict[str, 
     Args: prefix: `pipeline/step`. By Delta's own record of transactions, which outlives the log's
     commits, OPTIMIZE and VACUUM.
     """
-    found = _transactions(session, path)
+    found = newest_writes(session, path)
     own = {app_id.removeprefix("sluice/"): number for app_id, number in found.items()}
     return {name: number for name, number in own.items() if name.startswith(f"{prefix}/")}
 
 
-def _transactions(session: SparkSession, path: str) -> dict[str, int]:
-    """Application id -> the number of its newest write."""
+def newest_writes(session: SparkSession, path: str) -> dict[str, int]:
+    """Application id -> the number of its newest write; none where the table is not there."""
     if table_version(path) is None:
         return {}
     jvm = jvm_of(session)
@@ -209,7 +209,7 @@ def find_commit(session: SparkSession, path: str, txn: Transaction) -> Commit | 
 
     A commit without a note: the table has the write, but its file is cleaned from the log.
     """
-    if _transactions(session, path).get(txn.app_id, -1) < txn.number:
+    if newest_writes(session, path).get(txn.app_id, -1) < txn.number:
         return None
     found = find_commit_info(path, txn.marks)
     return Commit(-1, {}) if found is None else Commit.read(*found)

@@ -9,11 +9,13 @@ from pyspark.sql import functions as F
 from ..checkpoint import Attempt
 from ..report import Counts
 from ..spark.columns import LATE_BY, TIME
-from ..spark.tables import Commit, Transaction, frame_of, insert_new
+from ..spark.kept import keep_rows
+from ..spark.tables import Commit, Transaction, append, frame_of, insert_new
 from .note import Note
 from .plan import Plan
 from .quarantine import write_refused
 from .survey import is_late
+from .tries import unfinished
 from .written import Given, Unique, Written, check_same
 
 
@@ -79,11 +81,13 @@ def _write_late(
     fresh = late.alias("s").join(target, F.expr(split.match), "left_anti")
     behind = (F.lit(watermark_ms * 1000) - F.unix_micros(TIME)) / 1e6
     fresh = fresh.withColumn(LATE_BY, behind)
-    stamped = plan.stamp(fresh, split.number, txn.note["run_id"], LATE_BY)
-    commit = insert_new(plan.place.late, stamped, split.match, txn)
+    abandoned = unfinished(plan, plan.place.late, late.sparkSession)
+    with keep_rows(plan.stamp(fresh, split.number, txn.note["run_id"], LATE_BY)) as stamped:
+        commit = insert_new(plan.place.late, stamped, split.match, txn, abandoned)
     found = "were held or came to the late table"
     check_same(count, held + commit.given, "rows were late", found, plan.where)
-    return Written.of(Given(count, count - held, held), commit, plan.place.late), rest
+    came = Written.of(Given(count, count - held, held), commit, plan.place.late)
+    return came.take_over(), rest
 
 
 def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> Outcome:
@@ -91,6 +95,7 @@ def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], 
     if not plan.target.exists:
         return Outcome(split.number, note, Written(given=given.rows, inserted=given.rows), None)
     if not plan.target.needs(given):
+        _seal(plan, split, replace(note, given=given), may_write)
         return Outcome(split.number, note, Written(given=given.rows, copies=given.copies), None)
     with plan.target.prepare(split.unique, split.match) as unique:
         may_write()
@@ -101,3 +106,12 @@ def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], 
         return Outcome(
             split.number, note, Written.of(unique.given, commit, plan.target.path), commit
         )
+
+
+def _seal(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> None:
+    """Leave an empty commit in a target that gets none of a batch's rows, where other tables got
+    some: the target's commit is what makes a batch final."""
+    if note.counts.quarantined or (plan.late == "keep" and note.counts.late):
+        may_write()
+        stamped = plan.stamp(split.unique.rows.limit(0), split.number, note.run_id)
+        append(plan.target.path, stamped, plan.transaction(split.number, note.as_metadata()))

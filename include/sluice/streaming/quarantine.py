@@ -29,6 +29,7 @@ from ..spark.columns import (
 from ..spark.kept import keep_rows
 from ..spark.tables import Transaction, append, insert_new
 from .plan import Plan
+from .tries import unfinished
 from .written import Given, Written
 
 SCHEMA = StructType(
@@ -128,5 +129,6 @@ def write_refused(
     with keep_rows(once.withColumns(stamps)) as kept_rows:
         given, keys = kept_rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
         new = kept_rows.select(*SCHEMA.names)
-        commit = insert_new(path, new, "t._row_hash = s._row_hash", txn)
-        return Written.of(Given(given or 0, keys), commit, path)
+        abandoned = unfinished(plan, path, frame.sparkSession)
+        commit = insert_new(path, new, "t._row_hash = s._row_hash", txn, abandoned)
+        return Written.of(Given(given or 0, keys), commit, path).take_over()

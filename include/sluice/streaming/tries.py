@@ -1,5 +1,10 @@
 """The tries of a batch: each is numbered before its first write, and what an earlier one left half
-done is taken back before a row is judged anew."""
+done is taken back before a row is judged anew.
+
+Rows of a half-done try are nobody's yet. Its checkpoint's next try takes them back, and another
+checkpoint that meets them first (a backfill, or one that was begun anew) takes them over: they
+count where they are judged to the end, and never as what another row is a copy of.
+"""
 
 from hashlib import sha256
 
@@ -8,7 +13,7 @@ from pyspark.sql import SparkSession
 from ..checkpoint import Attempt, Rights, note_attempt, read_attempt
 from ..sources import BatchInput
 from ..spark.columns import BATCH_KEY
-from ..spark.tables import delete_rows
+from ..spark.tables import delete_rows, newest_writes
 from .plan import Plan
 
 _WHY = {
@@ -29,6 +34,24 @@ def take_back(plan: Plan, rights: Rights, number: int, session: SparkSession) ->
         for table in (plan.place.quarantine, plan.place.late):
             may_write()
             delete_rows(session, table, f"{BATCH_KEY} = '{key}' AND _batch_id = {number}")
+
+
+def unfinished(plan: Plan, table: str, session: SparkSession) -> str | None:
+    """SQL under which a row `t` of a table of refused or late rows is of another checkpoint's batch
+    that has no commit in the target; None where there is no such batch."""
+    if not plan.target.exists:
+        return None
+    done = newest_writes(session, plan.target.path)
+    begun = {
+        app_id: done.get(app_id, -1)
+        for app_id, version in newest_writes(session, table).items()
+        if app_id != plan.place.app_id and Attempt.batch_of(version) > done.get(app_id, -1)
+    }
+    terms = [
+        f"(t._batch_id > {newest} AND startswith(t.{BATCH_KEY}, '{app_id[len('sluice/') :]}/'))"
+        for app_id, newest in sorted(begun.items())
+    ]
+    return " OR ".join(terms) or None
 
 
 def begin_try(plan: Plan, number: int, taken: BatchInput) -> tuple[Attempt, str]:

@@ -1,6 +1,6 @@
 """What became of the rows that went into one write, counted by what did it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -59,6 +59,11 @@ class Written:
         check_same(given.keys, commit.given, "rows were to be written", "came to the write", place)
         held = given.held + commit.given - commit.inserted
         return cls(given.rows, given.copies, held, commit.inserted, commit.replaced, commit.removed)
+
+    def take_over(self) -> "Written":
+        """The same, with rows that took another's place as rows that came in."""
+        came, held = self.inserted + self.replaced, self.held - self.replaced
+        return replace(self, inserted=came, held=held, replaced=0)
 
     @property
     def duplicate(self) -> int:
