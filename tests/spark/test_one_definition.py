@@ -215,7 +215,7 @@ def test_a_backfill_before_the_retry_takes_over_what_the_half_done_try_refused(s
     assert shop.reasons(spark) == {("amount_not_negative",): 1}
 
 
-def test_a_rule_that_is_loosened_after_a_backfill_leaves_the_row_that_the_backfill_refused(spark, shop):
+def test_a_rule_that_is_loosened_after_a_backfill_leaves_what_that_refused(spark, shop):
     fill(shop)
     fail_once(shop, spark)
     assert shop.run("backfill", window=WHOLE).counts.quarantined == 1
