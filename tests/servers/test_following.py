@@ -1,7 +1,6 @@
 """The further sinks follow the target: one that is away, refuses, is taken out or added later ends
 with exactly the target's rows, whatever happens to the checkpoint, the log or the run meanwhile."""
 
-import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -9,13 +8,12 @@ from pathlib import Path
 import pytest
 from delta.tables import DeltaTable
 from sluice.errors import ExitCode
-from sluice.report import RunReport, list_reports
+from sluice.report import list_reports
 from sluice.spec import Refill, Window
 
+from tests.servers.store import ORDER, STEP, Store, assert_followed, lack, order, write_to
 from tests.spark.factories import Project
 
-ORDER = {"id": "string", "n": "bigint", "at": "timestamp"}
-STEP = {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}}
 PICKY = """
 import pathlib
 def note(rows, token):
@@ -27,68 +25,12 @@ def note(rows, token):
 """
 
 
-def order(number: int, n: int | None = None, day: int = 1) -> str:
-    n = number if n is None else n
-    return json.dumps({"id": f"o{number}", "n": n, "at": f"2026-01-{day:02}T00:00:00Z"}) + "\n"
-
-
-class Store:
-    """A table of PostgreSQL that a step's rows go to, and that can be made to refuse rows."""
-
-    def __init__(self, postgres, name: str) -> None:
-        self.postgres, self.name = postgres, name
-        self.sink = {
-            "kind": "jdbc",
-            "url": postgres.jdbc_url,
-            "user": postgres.user,
-            "password": "${PG_PASSWORD}",
-            "table": name,
-        }
-
-    def run(self, sql: str) -> None:
-        with self.postgres.connect() as connection:
-            connection.execute(sql)
-
-    def refuse_above(self, limit: int) -> None:
-        self.run(f"ALTER TABLE {self.name} ADD CONSTRAINT small CHECK (n <= {limit}) NOT VALID")
-
-    def accept(self) -> None:
-        self.run(f"ALTER TABLE {self.name} DROP CONSTRAINT small")
-
-    @property
-    def rows(self) -> Counter:
-        with self.postgres.connect() as connection:
-            return Counter(connection.execute(f"SELECT id, n FROM {self.name}").fetchall())
-
-
-@pytest.fixture
-def shop(spark, tmp_path) -> Project:
-    source = {"kind": "files", "format": "json", "schema": ORDER}
-    return Project(spark, tmp_path, source, {**STEP, "sink": {"kind": "delta"}})
-
-
-@pytest.fixture
-def store(postgres, monkeypatch, request) -> Store:
-    monkeypatch.setenv("PG_PASSWORD", postgres.password)
-    return Store(postgres, f"follows_{abs(hash(request.node.name)) % 10**9}")
-
-
-def write_to(shop: Project, *sinks: dict) -> None:
-    shop.step["sink"] = [{"kind": "delta"}, *sinks]
-
-
 def delivered(shop: Project) -> Counter:
     """Rows by sink, over all reports."""
     total = Counter()
     for report in shop.reports:
         total.update(report.steps[0].delivered if report.steps else {})
     return total
-
-
-def lack(report: RunReport) -> tuple[int, int]:
-    """Batches and rows that the one sink lacks."""
-    (found,) = report.steps[0].undelivered
-    return found.batches, found.rows
 
 
 def with_an_open_batch(shop: Project, store: Store) -> None:
@@ -102,10 +44,6 @@ def with_an_open_batch(shop: Project, store: Store) -> None:
     assert (refused.status, refused.exit_code) == ("undelivered", ExitCode.TERMINAL)
     assert lack(refused) == (1, 2)
     store.accept()
-
-
-def assert_followed(shop: Project, store: Store, *rows: tuple[str, int]) -> None:
-    assert store.rows == shop.rows("id", "n") == Counter(rows)
 
 
 def test_a_sink_that_is_away_for_ten_runs_holds_nothing_up_and_one_run_fills_it(shop, store):

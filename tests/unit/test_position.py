@@ -50,6 +50,24 @@ def test_what_is_asked_for_is_due_also_where_it_was_sent_or_given_up():
     assert [batch.again for batch in asked.due] == [True, True, False]
 
 
+def test_what_the_target_had_before_it_was_followed_counts_as_had_only_once_it_is_asked_for():
+    position = Position(sink=SINK, seen={"p/s/g1": 4}, before={"p/s/g1": 4})
+    position = position.owing([due(5), due(6)])
+    assert position.followed == {"p/s/g1": range(5, 7)}
+    assert position.demanding([due(3), due(4)]).followed == {"p/s/g1": range(3, 7)}
+    assert position.demanding([due(0)]).followed == {"p/s/g1": range(7)}
+
+
+def test_the_rows_a_sink_ever_got_are_counted():
+    position = Position(sink=SINK).owing([due(0, rows=0), due(1), due(2)])
+    assert position.got == 0
+    for number, rows in ((1, 3), (2, 4)):
+        position = position.settled(
+            Sent(key=f"p/s/g1/{number}", rows=rows, run_id="r", home="p/s/g1")
+        )
+    assert position.got == 7
+
+
 @pytest.mark.parametrize(
     "text", ['{"sink": "files o', '{"sink": "files out", "of_a_newer_version": 1}', ""]
 )

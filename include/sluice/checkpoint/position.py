@@ -54,26 +54,29 @@ class Position(_Note):
     """How far a sink follows its target.
 
     `seen`: checkpoint generation (`pipeline/step/generation`) -> its newest batch that is taken
-    account of: the sink has it, or it is due, or given up. `sent`: what no report tells of yet.
+    account of: the sink has it, or it is due, or given up. `before`: those of them that the target
+    had before the sink followed it. `sent`: what no report tells of yet. `got`: rows it ever got.
     """
 
     sink: str
     seen: dict[str, int] = {}
+    before: dict[str, int] = {}
     due: list[Due] = []
     given_up: list[GivenUp] = []
     sent: list[Sent] = []
+    got: int = 0
     schema_version: int = 1
+
+    @property
+    def followed(self) -> dict[str, range]:
+        """The batches of each checkpoint generation since the sink follows the target."""
+        starts = {home: self.before.get(home, -1) + 1 for home in self.seen}
+        return {home: range(starts[home], newest + 1) for home, newest in self.seen.items()}
 
     def knows(self, key: str) -> bool:
         """Whether a batch is taken account of."""
         generation, number = split_key(key)
         return self.seen.get(generation, -1) >= number
-
-    @property
-    def has_got_batches(self) -> bool:
-        """Whether the sink has batches, by what is noted of it."""
-        known = sum(newest + 1 for newest in self.seen.values())
-        return known > len(self.due) + len(self.given_up)
 
     def owing(self, batches: list[Due]) -> "Position":
         """The position with those batches due that it does not know yet."""
@@ -91,12 +94,22 @@ class Position(_Note):
         seen = self.owing(batches).seen
         due = sorted([*(d for d in self.due if d.key not in wanted), *batches], key=_order)
         left = [given_up for given_up in self.given_up if given_up.key not in wanted]
-        return self.model_copy(update={"seen": seen, "due": due, "given_up": left})
+        changed = {"seen": seen, "due": due, "given_up": left, "before": self._asked(wanted)}
+        return self.model_copy(update=changed)
+
+    def _asked(self, wanted: set[str]) -> dict[str, int]:
+        """Of the batches from before the sink followed, those that stay unasked for."""
+        before = dict(self.before)
+        for home, number in map(split_key, wanted):
+            if home in before:
+                before[home] = min(before[home], number - 1)
+        return before
 
     def settled(self, sent: Sent) -> "Position":
         """The position after a sink got a batch."""
         told = [*self.sent, sent] if sent.rows or sent.missing else self.sent
-        return self.model_copy(update={"due": self._without(sent.key), "sent": told})
+        got = self.got + sent.rows
+        return self.model_copy(update={"due": self._without(sent.key), "sent": told, "got": got})
 
     def refused(self, due: Due) -> "Position":
         """The position after a sink did not take a batch."""

@@ -2,8 +2,8 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -32,10 +32,13 @@ class Preparation:
     """Of the pipeline's YAML."""
     where: str
     """The sink's place in the pipeline, for messages."""
-    known: bool = False
-    """Batches are noted as delivered to the sink."""
+    known: Mapping[str, range] = field(default_factory=dict)
+    """Batches by checkpoint generation (as deliveries name it), of a sink that is noted to have got
+    rows."""
     due: frozenset[str] = frozenset()
-    """Tokens of batches that are not, and that it may have all the same."""
+    """Tokens of batches that it lacks, and may have all the same."""
+    given_up: frozenset[str] = frozenset()
+    """Tokens of batches that a person gave up."""
     warn: Callable[[str], None] = _log.warning
     """Takes what a person should know of the sink."""
 

@@ -168,7 +168,7 @@ class Followers:
                     f"{title} follows the target from here on: whether it has what the target took "
                     "in before is not known, and `sluice deliver` with --all sends what it lacks"
                 )
-            return Position(sink=title, seen=written)
+            return Position(sink=title, seen=written, before=written)
         behind = {
             generation: newest
             for generation, newest in written.items()

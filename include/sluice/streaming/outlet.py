@@ -64,16 +64,22 @@ class Outlet:
         self, session: SparkSession, title: str = "", position: Position | None = None
     ) -> Preparation:
         """What a sink is told before it gets a row. Args: position: of one that follows."""
-        due = position.due if position is not None else []
+        had = position or Position(sink=title)
+
         return Preparation(
             session,
             self.schema,
             self.columns,
             self.folder,
             self.where,
-            known=position is not None and position.has_got_batches,
-            due=frozenset(self.delivery(batch.key).to(title).token for batch in due),
+            known={f"sluice/{home}": those for home, those in had.followed.items() if had.got},
+            due=frozenset(self.token(batch.key, title) for batch in had.due),
+            given_up=frozenset(self.token(batch.key, title) for batch in had.given_up),
         )
+
+    def token(self, key: str, title: str) -> str:
+        """What names a batch on its way to a sink."""
+        return self.delivery(key).to(title).token
 
     def delivery(self, key: str, again: bool = False) -> Delivery:
         """A batch on its way to a sink."""

@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from .postgres import Database
 from .staging import Staged
@@ -20,6 +20,17 @@ ON CONFLICT (key, target, batch) DO NOTHING"""
 _FORGET = """
 DELETE FROM {ledger} WHERE target = ? AND NOT EXISTS (SELECT FROM {target})
   AND key || '/' || batch NOT IN (SELECT json_array_elements_text(?::json))"""
+_KNOWN = """
+SELECT to_json(EXISTS (SELECT FROM {ledger} WHERE target = ?
+  AND key IN (SELECT json_array_elements_text(?::json))))"""
+_RESTORE = """
+INSERT INTO {ledger} (key, target, batch, rows) SELECT key, ?, number, -1
+FROM json_each(?::json) AS had (key, ends),
+  generate_series((ends ->> 0)::bigint, (ends ->> 1)::bigint) AS number
+WHERE key || '/' || number NOT IN (SELECT json_array_elements_text(?::json))
+ON CONFLICT (key, target, batch) DO NOTHING"""
+_MADE_ANEW = "made anew"
+"""Key of a note that is none of a batch: the ledger was made when the table held rows."""
 _STAGING = r"sluice_stage_([0-9a-f]{16})_[0-9a-f]{8}"
 _LEFT = """
 SELECT json_agg(tablename) FROM pg_tables
@@ -36,12 +47,42 @@ class Ledger:
         *self._schema, _ = self._parts = split_name(name, "ledger")
         self._name = quote_name(*self._parts)
 
-    def create(self) -> None:
-        """Create it where it is absent."""
+    def create(self) -> bool:
+        """Create it where it is absent; returns whether it was."""
+        absent = self._database.ask("SELECT to_json(to_regclass(?) IS NULL)", self._name)
         self._database.run(_CREATE, ledger=self._name)
+        return bool(absent)
+
+    def mark_made_anew(self, target: str) -> None:
+        """Note that the ledger was made when a table held rows already."""
+        self._database.run(
+            "INSERT INTO {ledger} (key, target, batch, rows) VALUES (?, ?, -1, 0)",
+            _MADE_ANEW,
+            target,
+            ledger=self._name,
+        )
+
+    def was_made_anew(self, target: str) -> bool:
+        """Whether it was made when a table held rows already."""
+        return self.knows_any(target, [_MADE_ANEW])
+
+    def knows_any(self, target: str, keys: Collection[str]) -> bool:
+        """Whether a batch of a table stands under one of these keys."""
+        found = self._database.ask(_KNOWN, target, json.dumps(sorted(keys)), ledger=self._name)
+        return bool(found)
+
+    def restore(self, target: str, known: Mapping[str, range], but: Collection[str]) -> None:
+        """Note batches that a table is known to have, with -1 for their rows.
+
+        Args: known: by key. but: tokens of those it has not.
+        """
+        ends = {key: (those.start, those.stop - 1) for key, those in known.items()}
+        left_out = json.dumps(sorted(but))
+        self._database.run(_RESTORE, target, json.dumps(ends), left_out, ledger=self._name)
 
     def read(self, key: str, target: str, batch: int) -> int | None:
-        """The rows of a batch that was written; None when it was not."""
+        """The rows of a batch that was written, -1 where their number was lost; None when it was
+        not."""
         return self._database.ask(
             "SELECT to_json(rows) FROM {ledger} WHERE key = ? AND target = ? AND batch = ?::bigint",
             key,

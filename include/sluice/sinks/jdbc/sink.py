@@ -48,7 +48,7 @@ class JdbcWriter(Writer[JdbcSink]):
             with database.transaction():
                 if describe_table(database, sink) is None:
                     create_table(database, sink, fields)
-                ledger.create()
+                made_anew = ledger.create()
                 table = _require_table(database, sink)
                 written = match_columns(sink, fields, table)
                 create_staging(database, staging, written)
@@ -61,13 +61,11 @@ class JdbcWriter(Writer[JdbcSink]):
                     raise _explain_plan(error, sink, table.name) from None
                 database.run("DROP TABLE {staging}", staging=staging)
             ledger.drop_leftovers()
-            if coming.known and not _has_rows(database, table):
-                ledger.forget(table.name, coming.due)
-                coming.warn(
-                    f"{sink.title} is empty, although batches are noted as delivered to it: it was "
-                    f"emptied or made anew, or is in another database. `sluice deliver NAME --sink "
-                    f"'{sink.title}' --all` sends what the target holds"
-                )
+            filled = _has_rows(database, table)
+            if made_anew and filled:
+                ledger.mark_made_anew(table.name)
+            if coming.known:
+                _look_for_losses(ledger, table.name, filled, coming, sink)
 
     def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
         """Write a batch's rows into the table once; returns how many the batch has, from the ledger
@@ -85,18 +83,17 @@ class JdbcWriter(Writer[JdbcSink]):
                 ledger.forget(table.name)
             known = ledger.read(delivery.key, table.name, delivery.batch)
             if known is not None:
-                return known
+                return known if known >= 0 else rows.count()
             written, staged = match_columns(sink, fields, table), None
             try:
                 staged = stage(database, rows, sink, written, staging)
                 with database.transaction():
                     if ledger.note(delivery.key, table.name, delivery.batch, staged):
                         _check_keys(database, sink, written, staged)
-                        database.run(
-                            "{insert}",
-                            *staged.values,
-                            insert=insert_statement(sink, table, written, staged.source),
-                        )
+                        statement = insert_statement(sink, table, written, staged.source)
+                        taken = database.run("{insert}", *staged.values, insert=statement)
+                        given = ledger.read(delivery.key, table.name, delivery.batch) or 0
+                        _check_taken(sink, given, taken)
                     database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
                 return ledger.read(delivery.key, table.name, delivery.batch) or 0
             except SqlError as error:
@@ -120,6 +117,45 @@ def _require_table(database: Database, sink: JdbcSink) -> Table:
 
 def _has_rows(database: Database, table: Table) -> bool:
     return database.ask("SELECT to_json(EXISTS (SELECT FROM {table}))", table=table.name)
+
+
+def _look_for_losses(
+    ledger: Ledger, table: str, filled: bool, coming: Preparation, sink: JdbcSink
+) -> None:
+    """Say where the table or the ledger is not the one that was filled, and have the ledger know
+    again what the table has."""
+    fill = f"`sluice deliver NAME --sink '{sink.title}' --all` sends what the target holds"
+    if not filled:
+        ledger.forget(table, coming.due)
+        coming.warn(
+            f"{sink.title} is empty, although batches are noted as delivered to it: it was "
+            f"emptied or made anew, or is in another database. {fill}"
+        )
+    elif ledger.knows_any(table, coming.known):
+        return
+    elif ledger.was_made_anew(table):
+        ledger.restore(table, coming.known, coming.due | coming.given_up)
+        coming.warn(
+            f"the ledger {sink.ledger} of {sink.title} was dropped: the batches that are noted as "
+            "delivered stand in it again"
+        )
+    else:
+        coming.warn(
+            f"{sink.title} was emptied and others wrote to it since: its ledger knows none of the "
+            f"batches that are noted as delivered. {fill}"
+        )
+
+
+def _check_taken(sink: JdbcSink, given: int, taken: int) -> None:
+    """Raise SinkError where an `append` brought in fewer rows than it was given."""
+    if sink.mode == "append" and taken != given:
+        raise SinkError(
+            f"the table took {taken:,} of {given:,} rows: a trigger or a rule of the table leaves "
+            "rows out, or puts them elsewhere, where nobody can count them",
+            where=f"table {sink.table}",
+            do="Drop the trigger or the rule, and refuse such rows with a rule of the pipeline; "
+            "for partitions, declare the table with PARTITION BY",
+        )
 
 
 def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
