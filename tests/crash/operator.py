@@ -11,7 +11,7 @@ from sluice.spec import Refill
 
 from tests.crash.fault_points import QUICK, Operation
 from tests.crash.power import Power
-from tests.crash.tuesday import Oracle
+from tests.crash.tuesday import Oracle, Seen
 from tests.crash.view import View
 from tests.spark.shop import Shop, order
 
@@ -32,6 +32,7 @@ class Operator:
         self.records, self.runs, self.untold = 0, 0, set()
         self.good: list[str] = []
         self.bad: list[str] = []
+        self.more = False
         self.store = {
             "kind": "jdbc",
             "url": postgres.jdbc_url,
@@ -78,6 +79,16 @@ class Operator:
         self.oracle.definition = replace(self.oracle.definition, **definition)
         self._write()
 
+    def edit_schema(self) -> None:
+        """Declare a field that some records have, or take it out again. The sink's table is given
+        the column, as an error would advise."""
+        self.more = not self.more
+        fields = {"order_id": "string", "amount": "double", "at": "timestamp"}
+        self.shop.step["source"]["schema"] = fields | ({"more": "bigint"} if self.more else {})
+        self._write()
+        if self.view.has_sink():
+            self.view.ask("ALTER TABLE {sink} ADD COLUMN IF NOT EXISTS more bigint")
+
     def edit_pace(self, files: int | None) -> None:
         """Read the backlog in smaller or larger batches."""
         self.shop.step["source"]["max_files_per_batch"] = files
@@ -85,8 +96,6 @@ class Operator:
 
     def set_sink(self, state: str) -> None:
         """The sink is `well`, `away`, `refusing`, or `out` of the pipeline."""
-        if state == "out" and not any((self.shop.root / "positions").rglob("*.json")):
-            return  # one that was never there follows from when it is added on: another test
         if self.view.has_sink():
             self.view.ask("ALTER TABLE {sink} DROP CONSTRAINT IF EXISTS nothing")
         if self.view.has_sink() and state == "refusing":
@@ -110,7 +119,8 @@ class Operator:
             }
         ]
         sql = self.folder / "t.sql"
-        sql.write_text(f"SELECT order_id, amount * {factor} AS amount, at FROM source")
+        more = ", more" if self.more else ""
+        sql.write_text(f"SELECT order_id, amount * {factor} AS amount, at{more} FROM source")
         self.shop.step["transform"] = sql.name if factor != 1 else None
         self.shop.write(spark=QUICK)
 
@@ -120,16 +130,24 @@ class Operator:
         """A scheduled run; `again`: under the id of one that was so many before."""
         report = self.shop.run(self._name_run(again))
         assert report.status in ENDED, report.error
-        self.oracle.run(self.view.look())
+        self.oracle.run(self._look())
+
+    def _is_followed(self) -> bool:
+        return any((self.shop.root / "positions").rglob("*.json"))
+
+    def _look(self) -> Seen:
+        """What a run has left. Whether the sink follows is noted before the first batch."""
+        self.oracle.follows = self._is_followed()
+        return self.view.look()
 
     def fail(self, operation: Operation, moment: str) -> None:
         """A scheduled run that is cut off at a durable operation, or fails there; it may end well
         where it does not come to it."""
         report = self._run_into(operation, moment, self._name_run(), {})
         if report is not None and report.status in ENDED:
-            self.oracle.run(self.view.look())
+            self.oracle.run(self._look())
         else:
-            self.oracle.stop(self.view.look())
+            self.oracle.stop(self._look())
 
     def backfill(self, operation: Operation | None = None, moment: str = "") -> None:
         """A backfill of everything, once more under its id where it was cut off."""
@@ -142,11 +160,11 @@ class Operator:
         if report is None or report.status not in ENDED:
             report = self.shop.run(run_id, **request)
         assert report.status in ENDED, report.error
-        self.oracle.backfill(self.view.look())
+        self.oracle.backfill(self._look())
 
     def replace_range(self) -> None:
         """A backfill that replaces everything, which no sink that adds rows can follow."""
-        if not any((self.shop.root / "positions").rglob("*.json")) or not self.oracle.files:
+        if not self._is_followed() or not self.oracle.files:
             return
         report = self.shop.run(self._name_run(), window=WHOLE, write="replace")
         # Rows of the other pipeline refuse it as well: their files are not this one's to read.
@@ -155,7 +173,8 @@ class Operator:
 
     def refill(self) -> None:
         """Empty the sink's table, and have all sent again that the target holds."""
-        if not self.oracle.reached or not self.view.has_sink() or not self.view.has("paid"):
+        ready = self.oracle.reached and self._is_followed()
+        if not ready or not self.view.has_sink() or not self.view.has("paid"):
             return
         self.view.ask("DELETE FROM {sink}")
         self.oracle.worlds = {w.without_sink() for w in self.oracle.worlds}
@@ -206,10 +225,22 @@ class Operator:
         self.oracle.change(quarantine=frozenset(), half=frozenset(), left=frozenset())
 
     def save(self) -> None:
-        """Remember a version of the target, where it is known what it holds."""
-        if self.view.has("paid") and len({w.target for w in self.oracle.worlds}) == 1:
-            (world, *_) = self.oracle.worlds
+        """Remember a version of target and quarantine, where it is known what they hold."""
+        (world, *others) = self.oracle.worlds
+        if self.view.has("paid") and not any(w.target != world.target for w in others):
             self.oracle.saved.append((self.view.version(), world.target))
+        final = not any(
+            w.half or w.left or w.quarantine != world.quarantine for w in (world, *others)
+        )
+        if self.view.has("paid__quarantine") and final:
+            self.oracle.kept.append((self.view.version("paid__quarantine"), world.quarantine))
+
+    def restore_quarantine(self, number: int) -> None:
+        """Put the quarantine table back to a version that was remembered."""
+        if self.oracle.kept:
+            version, quarantine = self.oracle.kept[number % len(self.oracle.kept)]
+            self.view.table("paid__quarantine").restoreToVersion(version)
+            self.oracle.change(quarantine=quarantine, half=frozenset(), left=frozenset())
 
     def restore(self, number: int) -> None:
         """Put the target back to a version that was remembered."""
@@ -226,7 +257,7 @@ class Operator:
         had_batches = any((checkpoint / "spark" / "commits").glob("[0-9]*"))
         if what == "target" and self.view.has("paid"):
             shutil.rmtree(self.view.path)
-            self.oracle.saved, self.others = [], []
+            self.oracle.saved, self.oracle.kept, self.others = [], [], []
             self.oracle.change(target=frozenset())
             said = "remove the checkpoint as well"
         elif what == "manifest" and (checkpoint / "manifest.json").exists():

@@ -73,6 +73,10 @@ class Tuesday(RuleBasedStateMachine):
     def edit_transform(self, factor):
         self.he.edit(factor=factor)
 
+    @rule()
+    def edit_schema(self):
+        self.he.edit_schema()
+
     @rule(files=st.sampled_from([1, None]))
     def edit_pace(self, files):
         self.he.edit_pace(files)
@@ -104,6 +108,10 @@ class Tuesday(RuleBasedStateMachine):
     @rule(number=numbers)
     def restore(self, number):
         self.he.restore(number)
+
+    @rule(number=numbers)
+    def restore_quarantine(self, number):
+        self.he.restore_quarantine(number)
 
     @rule(what=st.sampled_from(["target", "manifest", "checkpoint"]))
     def lose(self, what):

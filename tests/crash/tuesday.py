@@ -180,9 +180,13 @@ class Oracle:
     definition: Definition = Definition()
     reached: bool = True
     """Whether the sink can be delivered to."""
+    follows: bool = True
+    """Whether the sink is noted as one that follows the target."""
     acts: int = 0
     saved: list[tuple[int, frozenset[Row]]] = field(default_factory=list)
     """Versions of the target, and its rows then."""
+    kept: list[tuple[int, frozenset[Refused]]] = field(default_factory=list)
+    """The same of the quarantine table."""
 
     def change(self, **fields: object) -> None:
         """Change every world alike."""
@@ -197,9 +201,13 @@ class Oracle:
     def finish(self, world: World, files: Iterable[int]) -> World:
         """A run that ended: files judged, told, delivered where the sink can be reached."""
         for number in files:
-            world = world.judge(self.files[number], self.definition, self.acts)
+            world = self._judge(world, number)
         world = world.tell()
         return world.deliver() if self.reached else world
+
+    def _judge(self, world: World, number: int) -> World:
+        judged = world.judge(self.files[number], self.definition, self.acts)
+        return judged if self.follows else replace(judged, owed=world.owed)
 
     def run(self, seen: Seen) -> None:
         """A scheduled run ended well."""
@@ -227,7 +235,7 @@ class Oracle:
         for world in {w for old in self.worlds for w in (old, old.take_back())}:
             for number in (None, *world.pending):
                 if number is not None:
-                    judged = world.take_back().judge(self.files[number], self.definition, self.acts)
+                    judged = self._judge(world.take_back(), number)
                     world = replace(judged, pending=world.pending[1:])
                 if world.rows == seen.target:
                     tried = self._half_done(world)

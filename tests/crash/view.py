@@ -28,8 +28,9 @@ class View:
         """A table of the pipeline."""
         return DeltaTable.forPath(self.spark, str(self.path.with_name(name)))
 
-    def version(self) -> int:
-        return max(int(p.stem) for p in (self.path / "_delta_log").glob("*.json"))
+    def version(self, table: str = "paid") -> int:
+        log = self.path.with_name(table) / "_delta_log"
+        return max(int(p.stem) for p in log.glob("*.json"))
 
     def reports(self) -> list[RunReport]:
         return list_reports(self.shop.root / "reports" / "orders")
