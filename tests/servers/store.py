@@ -56,4 +56,5 @@ def lack(report: RunReport) -> tuple[int, int]:
 
 
 def assert_followed(shop: Project, store: Store, *rows: tuple[str, int]) -> None:
-    assert store.rows == shop.rows("id", "n") == Counter(rows)
+    held, wanted = store.rows, Counter(rows)
+    assert (held, shop.rows("id", "n")) == (wanted, wanted)

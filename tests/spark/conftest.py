@@ -41,7 +41,6 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
     Args: class_path: more folders or jars for its class path.
     """
     from pyspark.sql import SparkSession
-    from sluice.launch.jvm_flags import java_options
     from sluice.setup.fetch import fetch_jars
     from sluice.setup.jars import jar_paths
 
@@ -52,7 +51,8 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
             map(str, [*jar_paths("core"), *fetch_jars("avro", "kafka", "jdbc"), *class_path])
         ),
         "spark.driver.memory": "3g",
-        "spark.driver.extraJavaOptions": f"{java_options(small=True)} -Xmn600m",
+        # C1 alone pays for a run of a minute; this JVM lives for many, and compiles much
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=400m",
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -72,14 +72,14 @@ class Outlet:
             self.columns,
             self.folder,
             self.where,
-            known={f"sluice/{home}": those for home, those in had.followed.items() if had.got},
-            due=frozenset(self.token(batch.key, title) for batch in had.due),
-            given_up=frozenset(self.token(batch.key, title) for batch in had.given_up),
+            known={
+                self.delivery(f"{home}/0").to(title).key: those
+                for home, those in had.followed.items()
+                if had.got
+            },
+            due=frozenset(self.delivery(due.key).to(title).token for due in had.due),
+            given_up=frozenset(self.delivery(b.key).to(title).token for b in had.given_up),
         )
-
-    def token(self, key: str, title: str) -> str:
-        """What names a batch on its way to a sink."""
-        return self.delivery(key).to(title).token
 
     def delivery(self, key: str, again: bool = False) -> Delivery:
         """A batch on its way to a sink."""
