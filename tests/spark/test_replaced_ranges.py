@@ -8,8 +8,11 @@ import json
 from collections import Counter
 
 import pytest
+import yaml
 from sluice.errors import ExitCode, SluiceError
 from sluice.report import RunReport, render_text
+from sluice.runner import run_pipeline
+from sluice.spec import RunRequest
 
 from .shop import Shop
 
@@ -204,3 +207,41 @@ def test_a_range_of_a_step_that_another_one_reads_is_refused_before_anything_is_
     after = shop.run()
     assert (after.status, after.error) == ("done", None)
     assert shop.ids(spark) == ["o1", "o30", "o31", "o5", "o9"]
+
+
+def read_from_another_file(shop: Shop, **source: object) -> RunRequest:
+    """A pipeline of another file that reads the shop's table and has read its first rows."""
+    table = str(shop.root / "tables" / "orders" / "paid")
+    step = {"name": "lines", "source": {"kind": "table", "path": table, **source}}
+    other = shop.folder / "silver.yaml"
+    step["sink"] = {"mode": "append"}
+    other.write_text(yaml.safe_dump({"name": "silver", "steps": [step]}))
+    (shop.folder / "broken.yaml").write_text("name: [")
+    land_day(shop, 1, at(1, "01T01:00"))
+    assert shop.run().status == "done"
+    request = RunRequest(pipeline=str(other), root=str(shop.root))
+    assert run_pipeline(request).counts.written == 1
+    return request
+
+
+def test_a_range_that_a_step_of_another_file_reads_is_refused_and_the_advice_reaches_it(
+    spark, tmp_path
+):
+    shop = Shop(tmp_path, source=DATED)
+    behind = read_from_another_file(shop)
+    land_day(shop, 1, at(1, "01T01:00"), at(2, "01T02:00"), name="-more")
+    report = replace(shop, FIRST_DAY)
+    assert report.exit_code is ExitCode.TERMINAL
+    assert "silver.lines" in report.error and "--write merge" in report.error
+    assert shop.run(window=FIRST_DAY, write="merge").error is None
+    assert fates(run_pipeline(behind))[:2] == (1, 1)
+    assert shop.ids(spark) == ["o1", "o2"]
+
+
+def test_a_range_is_replaced_behind_a_step_that_passes_over_deletes(spark, tmp_path):
+    shop = Shop(tmp_path, source=DATED)
+    behind = read_from_another_file(shop, skip_change_commits=True)
+    assert replace(shop, FIRST_DAY).error is None
+    land_day(shop, 2, at(2, "02T01:00"))
+    assert shop.run().error is None
+    assert fates(run_pipeline(behind))[:2] == (1, 1)

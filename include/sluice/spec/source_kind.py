@@ -52,6 +52,11 @@ class SourceKind(Needs):
         return False
 
     @property
+    def outlives_deletes(self) -> bool:
+        """True where rows that are deleted in a table do not stop the stream that reads it."""
+        return False
+
+    @property
     def reads_step(self) -> str | None:
         """The earlier step whose target is read; None for what other programs write."""
         return None

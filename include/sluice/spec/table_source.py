@@ -82,6 +82,11 @@ class TableSource(BoundedSource):
         return self.change_feed
 
     @property
+    def outlives_deletes(self) -> bool:
+        """By the change feed, or by passing over such commits."""
+        return self.change_feed or self.skip_change_commits
+
+    @property
     def reads_step(self) -> str | None:
         """The earlier step, where one is named."""
         return self.step

@@ -1,12 +1,15 @@
 """What a run refuses before it reads or writes anything of a step."""
 
+from contextlib import suppress
+
 from pyspark.sql.types import StructType
 
 from ..checkpoint import Checkpoint, Manifest, followed_sinks
-from ..errors import PreflightError, SpecError
+from ..errors import PreflightError, SluiceError, SpecError
 from ..spark.table_setup import table_exists
-from ..spec import RuleSpec, Step
+from ..spec import RuleSpec, Step, find_pipelines, load_pipeline
 from ..spec.columns import why_incomparable, why_unhashable
+from ..storage import Paths
 from .plan import Plan
 from .run import Run
 
@@ -74,8 +77,7 @@ def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:
             where=run.where(step),
             do=f"{_MERGE}, or rebuild this step from its start: move its checkpoint and table away",
         )
-    readers = [other.name for other in run.pipeline.steps if other.source.reads_step == step.name]
-    if readers:
+    if readers := _find_readers(run, step):
         raise SpecError(
             "the range is replaced by deleting rows, and a step that reads this table as a stream "
             "of new rows would stop there for good",
@@ -83,6 +85,23 @@ def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:
             value=f"read by {', '.join(readers)}",
             do=_MERGE,
         )
+
+
+def _find_readers(run: Run, step: Step) -> list[str]:
+    """Steps that read a step's table as a stream of new rows: of its pipeline, and of the others in
+    the folder. A file that cannot be read runs nothing."""
+    found = [other.name for other in run.pipeline.steps if other.source.reads_step == step.name]
+    places = {step.target_path(run.paths), step.target.name if step.target else None}
+    for file in find_pipelines(run.pipeline.folder):
+        with suppress(SluiceError):
+            pipeline = load_pipeline(file)
+            paths = Paths.under(run.paths.root, pipeline.name)
+            found += [
+                f"{pipeline.name}.{other.name}"
+                for other in pipeline.steps
+                if other.source.place(paths) in places and not other.source.outlives_deletes
+            ]
+    return found
 
 
 def refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
