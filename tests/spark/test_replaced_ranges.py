@@ -6,6 +6,7 @@ tests take either, because what matters is the table.
 
 import json
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 import yaml
@@ -209,8 +210,8 @@ def test_a_range_of_a_step_that_another_one_reads_is_refused_before_anything_is_
     assert shop.ids(spark) == ["o1", "o30", "o31", "o5", "o9"]
 
 
-def read_from_another_file(shop: Shop, **source: object) -> RunRequest:
-    """A pipeline of another file that reads the shop's table and has read its first rows."""
+def read_from_another_file(shop: Shop, **source: object) -> Callable[[], RunReport]:
+    """Runs a pipeline of another file that reads the shop's table, and has read its first rows."""
     table = str(shop.root / "tables" / "orders" / "paid")
     step = {"name": "lines", "source": {"kind": "table", "path": table, **source}}
     other = shop.folder / "silver.yaml"
@@ -219,9 +220,12 @@ def read_from_another_file(shop: Shop, **source: object) -> RunRequest:
     (shop.folder / "broken.yaml").write_text("name: [")
     land_day(shop, 1, at(1, "01T01:00"))
     assert shop.run().status == "done"
-    request = RunRequest(pipeline=str(other), root=str(shop.root))
-    assert run_pipeline(request).counts.written == 1
-    return request
+
+    def run() -> RunReport:
+        return run_pipeline(RunRequest(pipeline=str(other), root=str(shop.root)))
+
+    assert run().counts.written == 1
+    return run
 
 
 def test_a_range_that_a_step_of_another_file_reads_is_refused_and_the_advice_reaches_it(
@@ -234,7 +238,7 @@ def test_a_range_that_a_step_of_another_file_reads_is_refused_and_the_advice_rea
     assert report.exit_code is ExitCode.TERMINAL
     assert "silver.lines" in report.error and "--write merge" in report.error
     assert shop.run(window=FIRST_DAY, write="merge").error is None
-    assert fates(run_pipeline(behind))[:2] == (1, 1)
+    assert fates(behind())[:2] == (1, 1)
     assert shop.ids(spark) == ["o1", "o2"]
 
 
@@ -244,4 +248,4 @@ def test_a_range_is_replaced_behind_a_step_that_passes_over_deletes(spark, tmp_p
     assert replace(shop, FIRST_DAY).error is None
     land_day(shop, 2, at(2, "02T01:00"))
     assert shop.run().error is None
-    assert fates(run_pipeline(behind))[:2] == (1, 1)
+    assert fates(behind())[:2] == (1, 1)
