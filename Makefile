@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test ui bench bench-kafka chaos crash lint schema lock clean
+.PHONY: help install demo test ui bench bench-kafka bench-backlog chaos crash lint schema lock clean
 
 PORT ?= 8080
 ROOT ?= .sluice
@@ -51,6 +51,9 @@ bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
 bench-kafka: $(READY) ## The same from a Kafka topic; the broker is started and ended by it
 	@$(BIN)/sluice jars fetch kafka broker
 	@$(BIN)/python -m tests.benchmarks.bench_kafka --size $(or $(SIZE),3)
+
+bench-backlog: $(READY) ## Measure a first load of ROWS orders against the job that a person tunes by hand
+	@$(BIN)/python -m tests.benchmarks.bench_backlog --size $(or $(SIZE),1) --rows $(or $(ROWS),3000000)
 
 chaos: $(READY) ## Do in N histories of ten acts what people do to a pipeline, in any order, with SEED; each is compared with an oracle
 	@$(BIN)/sluice jars fetch core jdbc

@@ -41,7 +41,7 @@ class PebbleIntake(Intake):
         )
 
     def inspect(self, checkpoint, batch):
-        return BatchInput(small=True)
+        return BatchInput(costly=True)
 
 
 class BucketSink(SinkKind):

@@ -21,10 +21,12 @@ def java_options(small: bool) -> str:
 
     Serial collection always (two cores), C1 alone for a small backlog (with room for all it
     compiles: the 48 MB that go with it are full after some batches, and it starts over), C2 late
-    for a large one, and the class archive where set-up made one.
+    for a large one, and the class archive where set-up made one. Methods of more than 8 000 bytes
+    are compiled as well: Spark makes such of many columns or rules, and Java would interpret them.
     """
     archive = class_archive_path()
     flags = ["-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    flags.append("-XX:-DontCompileHugeMethods")
     flags += _C1 if small else _LATE_C2
     flags += [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
     return " ".join(flags)

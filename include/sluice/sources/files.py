@@ -19,10 +19,6 @@ from .named import write_names
 from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
 
-KEPT_BYTES = 64 * 10**6
-"""Size of a batch's files up to which its parsed rows are kept in memory between the passes
-(survey, quarantine, MERGE, conflicts)."""
-
 
 class FileIntake(Intake[FileSource]):
     """Files that wait in a folder. `path`, `pattern`: narrower than the source's, for a backfill;
@@ -92,7 +88,7 @@ class FileIntake(Intake[FileSource]):
             names=tuple(paths),
             scan=self._scan,
             lost=self._unreadable_among(paths),
-            small=0 < size <= KEPT_BYTES,
+            costly=size > 0,
         )
 
     @property

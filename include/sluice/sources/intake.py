@@ -31,8 +31,8 @@ class BatchInput:
     scan: Literal["exact", "at least", "unknown"] = "unknown"
     """How many rows Spark's reader gives for these records: one each, more (lines that are no
     records), or not known."""
-    small: bool = False
-    """True where the parsed rows fit into memory."""
+    costly: bool = False
+    """True where reading and judging its rows again costs more than keeping them."""
     fetched: bool = False
     """True where a second pass would ask a server for the records again, which may then have fewer:
     what is counted and what is written is read once."""

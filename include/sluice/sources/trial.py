@@ -36,7 +36,7 @@ class TrialIntake(Intake[TrialSource]):
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """Nothing is known of a batch before it is read."""
-        return BatchInput(small=True)
+        return BatchInput(costly=True)
 
 
 class SocketIntake(TrialIntake):

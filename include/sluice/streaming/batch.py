@@ -19,7 +19,7 @@ from ..sinks import deliver
 from ..sources import BatchInput
 from ..spark.kept import keep_rows
 from ..spark.operators import count_duplicates_in_operators, count_late_in_operators
-from .classify import judge
+from .classify import judge, leave_text
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
 from .note import Note
 from .parts import Outcome, Split, write_parts
@@ -162,8 +162,9 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
     rows = batch.frame
     if not plan.held_in_state:  # else the stream has judged them, before its operator
         rows = judge(rows, plan.step, plan.columns, plan.rules.row)
-    again = batch.taken.small and plan.copies is not None and not plan.copies.are_equal
+    again = batch.taken.costly and plan.copies is not None and not plan.copies.are_equal
     if plan.stateful or not plan.target.exists or batch.taken.fetched or again:
+        rows = leave_text(rows)
         with keep_rows(rows) as kept:
             yield kept, rows
     else:

@@ -48,6 +48,8 @@ def _table_before(
 ) -> DataFrame | None:
     if isinstance(plan.target, ReplaceRange) or outcome.commit is None:
         return None
+    if not outcome.written.held and plan.late != "keep":
+        return None  # the write met no copy there, and no late row was compared beside it
     session = unique.sparkSession
     if copies.replaces:
         return frame_of(session, plan.target.path, outcome.commit.version - 1)

@@ -1,7 +1,6 @@
 """JSON text -> columns, with a defect for every record that is not one object of this schema."""
 
 import re
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,14 +8,12 @@ from pyspark.sql import functions as F
 from ...spark.columns import DEFECT, RAW, RESCUED, col, quote
 from ...spec import Records
 from .ddl import YEARS, beyond_range, is_time, schema_ddl
+from .json_doubts import followed_by, is_plain
 
 _BIG_EXPONENT = r"[:\[,]\s*-?[0-9][0-9.]*[eE]\+?[0-9]{3}"
 """A number that may be read as Infinity, also where the schema wants text or knows no such
 field."""
-_HUGE_NUMBER = r"[:\[,]\s*-?(?:[0-9]{13}|[0-9][0-9.]*[eE]\+?[0-9]{3})"
-"""The same, or one that is no time of the years 1 to 9999."""
 _OBJECTS = "array<map<string,string>>"
-_SCALAR = re.compile(r"(?!variant)[^<]+", re.IGNORECASE)
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _LONE_SURROGATE = rf"(?<!\\)(?:\\\\)*+(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
 """An escape that names half a character: Spark writes `?` in its place."""
@@ -43,9 +40,10 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
             {**options, "columnNameOfCorruptRecord": DEFECT},
         ),
     )
-    lines = lines.withColumn("_doubtful", ~F.coalesce(_is_plain(source), F.lit(False)))
+    plain = is_plain(source, lines.select("_typed.*").schema)
+    lines = lines.withColumn("_doubtful", ~F.coalesce(plain, F.lit(False)))
     lines = lines.withColumn(
-        "_objects", F.when(F.col("_doubtful"), F.from_json(_followed_by(""), _OBJECTS, options))
+        "_objects", F.when(F.col("_doubtful"), F.from_json(followed_by(""), _OBJECTS, options))
     )
     lines = lines.withColumn("_fields", F.get("_objects", F.lit(0)))
     defect = F.coalesce(
@@ -64,61 +62,10 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     )
 
 
-def _followed_by(more: str) -> Column:
-    """The record as an array's first element.
-
-    With another one behind it, a bracket of the record's own cannot end the array unseen.
-    """
-    return F.concat(F.lit("["), F.col(RAW), F.lit(f"\n{more}]"))
-
-
-def _is_plain(source: Records) -> Column:
-    """True for a record of which the first parse says all: one object that fits, each name declared
-    and written once, no value in doubt."""
-    raw, names = F.col(RAW), F.json_object_keys(RAW)
-    fits = F.col("_typed").isNotNull() & F.col(f"_typed.{DEFECT}").isNull()
-    # As many names as declared fields that have a value are those fields' names, each once. A field
-    # that is written as null needs the names themselves.
-    valued = reduce(
-        Column.__add__,
-        [F.col(f"_typed.{quote(name)}").isNotNull().cast("int") for name in source.columns],
-    )
-    declared = F.array_intersect(names, F.array(*[F.lit(name) for name in source.columns]))
-    named_once = (F.size(names) == valued) | (F.size(names) == F.size(declared))
-    alone = (F.json_array_length(_followed_by("")) == 1) & (
-        F.json_array_length(_followed_by(",0")) == 2
-    )
-    plain = alone & ~raw.rlike(_HUGE_NUMBER)
-    if all(_SCALAR.fullmatch(type_.strip()) for type_ in source.columns.values()):
-        # The brace that ends the object is the first one and ends the text: nothing is nested,
-        # nothing follows, and values can be asked for one by one.
-        plain = F.when(F.instr(raw, "}") == F.length(raw), _has_plain_values(source)).otherwise(
-            plain
-        )
-    return fits & ~raw.contains("\\u") & named_once & plain
-
-
-def _has_plain_values(source: Records) -> Column:
-    """False where a value of a flat record may not be what was written: text that was a number, and
-    a time that is one, whose seconds may have wrapped around."""
-    plain = F.lit(True)
-    for name, type_ in source.columns.items():
-        value = F.col(f"_typed.{quote(name)}")
-        if type_.strip().lower() == "string":
-            plain = plain & (value.isNull() | ~value.contains("Infinity"))
-        elif is_time(type_):
-            plain = plain & (
-                value.isNull()
-                | F.col(RAW).contains(f'"{name}":"')
-                | F.col(RAW).contains(f'"{name}": "')
-            )
-    return plain
-
-
 def _find_defect(source: Records, options: dict[str, str]) -> Column:
     """Why a doubtful record is none of this schema; NULL when it is one."""
     raw, fields = F.col(RAW), F.col("_fields")
-    names, followed = F.map_keys(fields), F.from_json(_followed_by(",{}"), _OBJECTS, options)
+    names, followed = F.map_keys(fields), F.from_json(followed_by(",{}"), _OBJECTS, options)
     alone = (F.size("_objects") == 1) & (~raw.contains("]") | (F.size(followed) == 2))
     return F.coalesce(
         F.when(F.col(f"_typed.{DEFECT}").isNotNull() | F.col("_typed").isNull(), _why_not(source)),

@@ -1,0 +1,164 @@
+"""Whether one parse of a JSON record says all that is to be said of it.
+
+`from_json` passes over in silence: text after the record, a field written twice, a number that only
+fits as Infinity, half a character, and fields nobody declared. Nearly all records have none of
+these, which counting shows: as many names and closing braces in the text as in what was read of it.
+Each name and each brace that was read stands in the text, so equal numbers leave none unread. A
+value that holds such signs itself only makes the record doubtful.
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    MapType,
+    StringType,
+    StructType,
+    VariantType,
+)
+
+from ...spark.columns import DEFECT, RAW, quote
+from ...spec import Records
+from .ddl import is_time
+
+_HUGE_NUMBER = r"[:\[,]\s*-?(?:[0-9]{13}|[0-9][0-9.]*[eE]\+?[0-9]{3})"
+"""A number that may be read as Infinity, also where the schema wants text or knows no such field,
+or one that is no time of the years 1 to 9999."""
+_BEFORE_COLON = (" :", "\t:", "\r:", "\n:", "':")
+"""Ways to write a name that does not end in `":`."""
+Count = Column | int
+
+
+def followed_by(more: str) -> Column:
+    """The record as an array's first element.
+
+    With another one behind it, a bracket of the record's own cannot end the array unseen.
+    """
+    return F.concat(F.lit("["), F.col(RAW), F.lit(f"\n{more}]"))
+
+
+def is_plain(source: Records, schema: StructType) -> Column:
+    """True for a record of which the first parse (`_typed`) says all: one object that fits, each
+    name declared and written once, no value in doubt.
+
+    Args: schema: of `_typed`.
+    """
+    fits = F.col("_typed").isNotNull() & F.col(f"_typed.{DEFECT}").isNull()
+    fits = fits & ~F.col(RAW).contains("\\u")
+    kinds = {field.name: field.dataType for field in schema.fields if field.name != DEFECT}
+    by_names = fits & _is_plain_by_names(source, kinds)
+    # Options that allow other spellings of a name make what is counted mean nothing.
+    if any(option.lower().startswith("allow") for option in source.options):
+        return by_names
+    return F.when(fits & _is_plain_by_counts(source, kinds), True).otherwise(by_names)
+
+
+def _is_plain_by_counts(source: Records, kinds: dict[str, DataType]) -> Column:
+    """The quick look: signs in the text are counted, and nothing is parsed."""
+    raw = F.col(RAW)
+    found = [_count(_typed(name), kind) for name, kind in kinds.items()]
+    named = [_is_named(name).cast("int") for name in kinds]
+    names = _sum(named) + _sum(names for names, _ in found)
+    braces = _sum(braces for _, braces in found)
+    terms = [_occurs('":', ":") == names, raw.endswith("}"), _occurs("}", "") == braces + 1]
+    terms += [~raw.contains(sign) for sign in _BEFORE_COLON]
+    terms += [_is_plain_value(source, name, kind) for name, kind in kinds.items()]
+    if not all(map(_is_scalar, kinds.values())):
+        terms.append(~raw.rlike(_HUGE_NUMBER))
+    return reduce(Column.__and__, terms)
+
+
+def _typed(name: str) -> Column:
+    return F.col(f"_typed.{quote(name)}")
+
+
+def _sum(terms: Iterable[Count]) -> Count:
+    return reduce(add, terms, 0)
+
+
+def _occurs(sign: str, rest: str) -> Column:
+    """How often a sign stands in the text; `rest` is the sign without one byte."""
+    raw = F.col(RAW)
+    return F.octet_length(raw) - F.octet_length(F.replace(raw, F.lit(sign), F.lit(rest)))
+
+
+def _is_named(name: str) -> Column:
+    """True where a declared field is in the record, with a value or written as null.
+
+    No text value holds `"name":null`, its quotes would be escaped; a name that ends so does where
+    it holds an escaped quote itself.
+    """
+    raw = F.col(RAW)
+    null = raw.contains(f'"{name}":null') | raw.contains(f'"{name}": null')
+    return _typed(name).isNotNull() | (null & ~raw.contains('\\"'))
+
+
+def _count(value: Column, kind: DataType) -> tuple[Count, Count]:
+    """How many names and closing braces a value that was read had in the text, at least."""
+    if isinstance(kind, StructType):
+        inner = [(value[f.name], _count(value[f.name], f.dataType)) for f in kind.fields]
+        names = _sum([field.isNotNull().cast("int") + names for field, (names, _) in inner])
+        braces = _sum([braces for _, (_, braces) in inner]) + 1
+    elif isinstance(kind, MapType):
+        names, braces = _count_elements(F.map_values(value), kind.valueType)
+        names, braces = F.size(value) + names, braces + 1
+    elif isinstance(kind, ArrayType):
+        names, braces = _count_elements(value, kind.elementType)
+    else:
+        return 0, 0
+    there = value.isNotNull()
+    return F.when(there, names).otherwise(0), F.when(there, braces).otherwise(0)
+
+
+def _count_elements(array: Column, kind: DataType) -> tuple[Count, Count]:
+    if _is_scalar(kind):
+        return 0, 0
+
+    def total(part: int) -> Column:
+        return F.aggregate(array, F.lit(0), lambda sum_, value: sum_ + _count(value, kind)[part])
+
+    return total(0), total(1)
+
+
+def _is_scalar(kind: DataType) -> bool:
+    return isinstance(kind, AtomicType) and not isinstance(kind, VariantType)
+
+
+def _is_plain_value(source: Records, name: str, kind: DataType) -> Column:
+    """False where a value may not be what was written: text that was a number, a number that is
+    none, and a time that was one, whose seconds may have wrapped around."""
+    raw, value = F.col(RAW), _typed(name)
+    if is_time(source.columns[name]):
+        quoted = raw.contains(f'"{name}":"') | raw.contains(f'"{name}": "')
+        return value.isNull() | quoted
+    if isinstance(kind, StringType):
+        return value.isNull() | ~value.contains("Infinity")
+    return F.lit(True)
+
+
+def _is_plain_by_names(source: Records, kinds: dict[str, DataType]) -> Column:
+    """The same by the names themselves, which takes another parse: for records with other
+    spellings, or with fields that the values of others look like."""
+    raw, names = F.col(RAW), F.json_object_keys(RAW)
+    # As many names as declared fields that have a value are those fields' names, each once. A field
+    # that is written as null needs the names themselves.
+    valued = _sum([_typed(name).isNotNull().cast("int") for name in kinds])
+    declared = F.array_intersect(names, F.array(*[F.lit(name) for name in kinds]))
+    named_once = (F.size(names) == valued) | (F.size(names) == F.size(declared))
+    alone = (F.json_array_length(followed_by("")) == 1) & (
+        F.json_array_length(followed_by(",0")) == 2
+    )
+    plain = alone & ~raw.rlike(_HUGE_NUMBER)
+    if all(map(_is_scalar, kinds.values())):
+        # The brace that ends the object is the first one and ends the text: nothing is nested,
+        # nothing follows, and values can be asked for one by one.
+        values = [_is_plain_value(source, name, kind) for name, kind in kinds.items()]
+        flat = F.instr(raw, "}") == F.length(raw)
+        plain = F.when(flat, reduce(Column.__and__, values)).otherwise(plain)
+    return named_once & plain

@@ -1,0 +1,43 @@
+"""The strongest job that a person writes by hand for the same backlog: no rules, no report.
+
+JSON folder -> dedup by id within the watermark (RocksDB) -> Delta append.
+Usage: plain_backlog.py LANDING ROOT JAR[:JAR...] [JAVA_OPTIONS]
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+
+from tests.benchmarks.plain_retail import SETTINGS
+
+SCHEMA = (
+    "id string, customer string, country string, status string, price double, quantity bigint, "
+    "sku string, event_time timestamp, note string, channel string"
+)
+
+
+def main(landing: str, root: str, jars: str, java_options: str = "") -> None:
+    """Drain the landing folder once. Args: java_options: of the driver, Java's own by default."""
+    builder = SparkSession.builder.config("spark.driver.memory", "3g")
+    if java_options:
+        builder = builder.config("spark.driver.extraJavaOptions", java_options)
+        builder = builder.config("spark.driver.extraClassPath", jars)
+    else:
+        builder = builder.config("spark.jars", jars.replace(":", ","))
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    orders = spark.readStream.schema(SCHEMA).json(landing)
+    unique = orders.withWatermark("event_time", "7 days").dropDuplicatesWithinWatermark(["id"])
+    query = (
+        unique.writeStream.format("delta")
+        .option("checkpointLocation", f"{root}/checkpoint")
+        .trigger(availableNow=True)
+        .start(f"{root}/table")
+    )
+    query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
