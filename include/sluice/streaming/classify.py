@@ -155,5 +155,5 @@ def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRul
 
 def leave_text(judged: DataFrame) -> DataFrame:
     """The same rows without the text of those that are not refused, which nobody asks for again:
-    where rows are kept, it would be more than half of them."""
+    where rows are kept, it need not lie beside what was read of it."""
     return judged.withColumn(RAW, F.when(F.size(REASONS) > 0, F.col(RAW)))
