@@ -8,7 +8,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from tests.benchmarks.plain_retail import SETTINGS
+from tests.benchmarks.plain_retail import SETTINGS, drain
 
 SCHEMA = (
     "id string, customer string, country string, status string, price double, quantity bigint, "
@@ -29,13 +29,7 @@ def main(landing: str, root: str, jars: str, java_options: str = "") -> None:
     spark = builder.getOrCreate()
     orders = spark.readStream.schema(SCHEMA).json(landing)
     unique = orders.withWatermark("event_time", "7 days").dropDuplicatesWithinWatermark(["id"])
-    query = (
-        unique.writeStream.format("delta")
-        .option("checkpointLocation", f"{root}/checkpoint")
-        .trigger(availableNow=True)
-        .start(f"{root}/table")
-    )
-    query.awaitTermination()
+    drain(unique, root)
     spark.stop()
 
 

@@ -10,7 +10,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.benchmarks.plain_retail import SETTINGS
+from tests.benchmarks.plain_retail import SETTINGS, drain
 
 SCHEMA = "id string, at timestamp, amount double, country string, note string"
 
@@ -36,13 +36,7 @@ def main(servers: str, topic: str, root: str, jars: str, mode: str) -> None:
     ).select("row.*", "_source")
     if mode == "dedup":
         rows = rows.withWatermark("at", "2 days").dropDuplicatesWithinWatermark(["id"])
-    query = (
-        rows.writeStream.format("delta")
-        .option("checkpointLocation", f"{root}/checkpoint")
-        .trigger(availableNow=True)
-        .start(f"{root}/table")
-    )
-    query.awaitTermination()
+    drain(rows, root)
     spark.stop()
 
 

@@ -7,7 +7,7 @@ Usage: plain_retail.py LANDING ROOT JAR[:JAR...]
 
 import sys
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = (
     "InvoiceNo string, StockCode string, Description string, Quantity int, InvoiceDate timestamp, "
@@ -41,14 +41,19 @@ def main(landing: str, root: str, jars: str) -> None:
     unique = lines.withWatermark("InvoiceDate", "2 days").dropDuplicatesWithinWatermark(
         lines.columns
     )
+    drain(unique, root)
+    spark.stop()
+
+
+def drain(rows: DataFrame, root: str) -> None:
+    """Append what waits to a Delta table below `root`, and stop."""
     query = (
-        unique.writeStream.format("delta")
+        rows.writeStream.format("delta")
         .option("checkpointLocation", f"{root}/checkpoint")
         .trigger(availableNow=True)
         .start(f"{root}/table")
     )
     query.awaitTermination()
-    spark.stop()
 
 
 if __name__ == "__main__":
