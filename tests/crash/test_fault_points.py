@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from tests.crash.fault_points import FaultyShop, make_chain
+from tests.crash.fault_points import OPERATIONS, FaultyShop, make_chain
 
 LONG = os.environ.get("SLUICE_LONG") == "1"
 KINDS = {
@@ -28,4 +28,10 @@ def test_no_fault_loses_or_doubles_or_miscounts_a_row(
 ):
     outcomes, wrong = FaultyShop(tmp_path, kind, power, spark).play(make_chain(kind, LONG))
     record_property("outcomes", json.dumps([[o.operation, o.moment, o.ended] for o in outcomes]))
+    assert wrong == []
+
+
+def test_a_first_batch_whose_plan_breaks_off_half_way_is_planned_again(power, spark, tmp_path):
+    offsets = next(operation for operation in OPERATIONS if operation.name == "offsets")
+    _, wrong = FaultyShop(tmp_path, "new", power, spark).play([(offsets, "partial write")])
     assert wrong == []

@@ -16,6 +16,8 @@ from ..spark.jvm import JVM_GONE
 from ..spec import AVAILABLE_NOW, Trigger
 from .trigger import trigger_options
 
+_EMPTY_ON_START = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
+
 
 class OutOfTime(Exception):
     """Raised between two batches when the run's time budget is spent."""
@@ -87,6 +89,9 @@ def drain(stream: DataFrame, process: Callable[[DataFrame, int], None], how: Que
     raised.
     """
     batches = _Batches(process, how.last)
+    # Spark would refuse for good a checkpoint whose first plan broke off half-way and left a hidden
+    # file. That it is nobody else's is known from its manifest and its lease.
+    stream.sparkSession.conf.set(_EMPTY_ON_START, "false")
     writer = stream.writeStream.foreachBatch(batches).outputMode(how.mode)
     writer = writer.option("checkpointLocation", how.checkpoint)
     query = writer.trigger(**trigger_options(how.trigger)).start()
