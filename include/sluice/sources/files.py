@@ -19,6 +19,9 @@ from .named import write_names
 from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
 
+CROWDING_BYTES = 64 * 10**6
+"""Size of a batch's files above which its rows are kept on disk."""
+
 
 class FileIntake(Intake[FileSource]):
     """Files that wait in a folder. `path`, `pattern`: narrower than the source's, for a backfill;
@@ -89,6 +92,7 @@ class FileIntake(Intake[FileSource]):
             scan=self._scan,
             lost=self._unreadable_among(paths),
             costly=size > 0,
+            large=size > CROWDING_BYTES,
         )
 
     @property

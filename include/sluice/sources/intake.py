@@ -33,6 +33,8 @@ class BatchInput:
     records), or not known."""
     costly: bool = False
     """True where reading and judging its rows again costs more than keeping them."""
+    large: bool = False
+    """True where its kept rows would crowd the memory."""
     fetched: bool = False
     """True where a second pass would ask a server for the records again, which may then have fewer:
     what is counted and what is written is read once."""

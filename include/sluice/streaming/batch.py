@@ -106,7 +106,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
         counts = _count(plan, batch, survey)
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
-        with reduce_batch(plan, rows, survey, watermark) as unique:
+        with reduce_batch(plan, rows, survey, watermark, batch.taken.large) as unique:
             note = _note(plan, batch.run_id, watermark, survey, counts)
             match = plan.match(survey.oldest, survey.newest)
             refuse_unread(plan, rows)
@@ -156,8 +156,8 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
     """The judged rows, kept where reading them twice would cost or change something, and what
     they were kept from.
 
-    A batch out of a state store is read from memory, because reading it twice would commit its
-    state twice; one from a server, because the server may have fewer records the second time.
+    A batch out of a state store is read once, because reading it twice would commit its state
+    twice; one from a server, because the server may have fewer records the second time.
     """
     rows = batch.frame
     if not plan.held_in_state:  # else the stream has judged them, before its operator
@@ -165,7 +165,7 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
     again = batch.taken.costly and plan.copies is not None and not plan.copies.are_equal
     if plan.stateful or not plan.target.exists or batch.taken.fetched or again:
         rows = leave_text(rows)
-        with keep_rows(rows) as kept:
+        with keep_rows(rows, batch.taken.large) as kept:
             yield kept, rows
     else:
         yield rows, None

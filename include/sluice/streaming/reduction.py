@@ -15,7 +15,7 @@ from .written import Given, Unique, check_same
 
 @contextmanager
 def reduce_batch(
-    plan: Plan, frame: DataFrame, survey: Survey, watermark_ms: int
+    plan: Plan, frame: DataFrame, survey: Survey, watermark_ms: int, large: bool
 ) -> Iterator[Unique]:
     """Reduce the good rows of a judged batch to one a key, the late ones among them where they are
     not dropped: of a late and a timely row of a key, the timely one.
@@ -31,7 +31,7 @@ def reduce_batch(
         return
     last = is_late(watermark_ms) if plan.late == "keep" else None
     spread = (survey.newest or 0) - (survey.oldest or 0)
-    with keep_rows(plan.copies.reduce(good, spread, last)) as rows:
+    with keep_rows(plan.copies.reduce(good, spread, last), large) as rows:
         given, keys = rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
         found = "went into the reduction"
         check_same(expected, given or 0, "rows were found good", found, plan.where)
