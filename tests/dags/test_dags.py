@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
 from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
@@ -65,6 +66,19 @@ def test_a_run_is_probed_then_run_then_judged(pipelines):
     assert [
         (t.task_id, t.downstream_task_ids) for t in dags["visits_backfill"].topological_sort()
     ] == [("run", {"gate"}), ("gate", set())]
+
+
+def test_where_sinks_follow_the_table_a_task_of_their_own_sees_to_them(pipelines):
+    write_pipeline(pipelines, "visits")
+    file = pipelines / "pipelines" / "visits.yaml"
+    spec = yaml.safe_load(file.read_text())
+    spec["steps"][0]["sink"] = [{"kind": "delta"}, {"kind": "files", "path": "out"}]
+    file.write_text(yaml.safe_dump(spec))
+    for dag in bag().dags.values():
+        run, deliver = dag.get_task("run"), dag.get_task("deliver")
+        assert run.downstream_task_ids == {"gate", "deliver"}
+        assert deliver.downstream_task_ids == set() and deliver.outlets == []
+        assert (deliver.pool, deliver.retries) == (run.pool, run.retries)
 
 
 def test_the_schedule_and_the_backfill_take_turns_at_the_checkpoint(pipelines):

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
@@ -21,7 +22,7 @@ from sluice.launch import settings
 from sluice.orchestration.dag import load_dags
 from sluice.orchestration.submit import choose_window
 from sluice.orchestration.submit_hook import PrivateSubmitHook
-from sluice.report.model import RunReport
+from sluice.report.model import RunReport, StepReport, Undelivered
 from sluice.report.store import write_report
 from sluice.spec import Window
 from sluice.storage import PROJECT, Paths
@@ -65,12 +66,12 @@ def submit(pipelines, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')
     monkeypatch.setenv("PATH", f"{pipelines}{os.pathsep}{os.environ['PATH']}")
 
-    def run(code=0, dag_id="visits", **context):
+    def run(code=0, dag_id="visits", task="run", **context):
         script, noted = pipelines / "spark-submit", pipelines / "noted.json"
         script.write_text(SCRIPT.format(python=sys.executable, noted=str(noted), code=code))
         script.chmod(0o755)
         try:
-            load_dags()[0][dag_id].get_task("run").execute(
+            load_dags()[0][dag_id].get_task(task).execute(
                 {"run_id": "manual__1", "ti": TaskInstance()} | context
             )
         finally:
@@ -114,36 +115,86 @@ def test_any_other_failure_is_not_tried_again(submit, code):
         submit(code)
 
 
-def test_a_failure_says_what_the_report_says(submit, pipelines):
-    now = datetime.now(UTC) + timedelta(minutes=1)
-    report = RunReport(
-        pipeline="visits",
-        run_id="manual__1",
-        started=now,
-        ended=now,
-        status="failed",
-        exit_code=6,
-        error="the schema changed",
-    )
+def store(status, minutes=1, steps=(), **told):
+    """Write the report of the run, that many minutes from now."""
+    at = datetime.now(UTC) + timedelta(minutes=minutes)
+    about = {"pipeline": "visits", "run_id": "manual__1", "started": at, "ended": at}
+    report = RunReport(**about, status=status, steps=list(steps), **told)
     write_report(report, Paths.under(None, "visits").reports())
+
+
+def test_a_failure_says_what_the_report_says(submit):
+    store("failed", exit_code=6, error="the schema changed")
     with pytest.raises(AirflowFailException, match="the schema changed"):
         submit(ExitCode.TERMINAL)
 
 
 def test_a_report_of_an_earlier_try_is_not_quoted(submit):
-    then = datetime.now(UTC) - timedelta(hours=1)
-    report = RunReport(
-        pipeline="visits",
-        run_id="manual__1",
-        started=then,
-        ended=then,
-        status="failed",
-        exit_code=5,
-        error="an old story",
-    )
-    write_report(report, Paths.under(None, "visits").reports())
+    store("failed", minutes=-60, exit_code=5, error="an old story")
     with pytest.raises(AirflowFailException, match="the driver says hello"):
         submit(ExitCode.TERMINAL)
+
+
+def lacking(person: bool) -> StepReport:
+    """A step whose sink lacks two rows."""
+    about = {"since": datetime.now(UTC), "said": "gone", "needs_person": person}
+    lack = Undelivered(sink="files out", rows=2, batches=1, **about)
+    return StepReport(name="visits", target="t", quarantine="q", undelivered=[lack])
+
+
+@pytest.mark.parametrize("code", [ExitCode.TRANSIENT, ExitCode.TERMINAL])
+def test_a_sink_that_is_out_does_not_fail_the_run_so_that_its_table_is_announced(submit, code):
+    store("undelivered", steps=[lacking(person=True)], exit_code=code, error="files out lacks rows")
+    submit(code)
+
+
+@pytest.fixture
+def deliver(submit, pipelines):
+    """deliver(code, tries) runs the task `deliver` in its so manieth try."""
+    file = pipelines / "pipelines" / "visits.yaml"
+    spec = yaml.safe_load(file.read_text())
+    spec["steps"][0]["sink"] = [{"kind": "delta"}, {"kind": "files", "path": "out"}]
+    file.write_text(yaml.safe_dump(spec))
+
+    def run(tries, code=0):
+        ti = TaskInstance()
+        ti.try_number = tries
+        submit(code, task="deliver", ti=ti)
+        return submit.given
+
+    run.given = lambda: submit.given
+    return run
+
+
+def test_where_every_sink_has_all_nothing_is_submitted(deliver):
+    store("done")
+    assert deliver(1) is None
+
+
+def test_what_is_undelivered_fails_a_task_and_is_sent_when_that_is_tried_again(deliver):
+    store("undelivered", steps=[lacking(person=False)], exit_code=5)
+    with pytest.raises(AirflowException, match="files out lacks 2 rows") as failure:
+        deliver(1)
+    assert not isinstance(failure.value, AirflowFailException) and deliver.given() is None
+    asked = request_of(deliver(2))
+    assert (asked["run_id"], asked["refill"]) == (
+        "manual__1__deliver",
+        {"everything": False, "keys": []},
+    )
+    with pytest.raises(AirflowException):
+        deliver(3, ExitCode.TRANSIENT)
+
+
+def test_what_only_a_person_can_mend_is_not_tried_until_the_task_is_cleared(deliver):
+    store("undelivered", steps=[lacking(person=True)], exit_code=6)
+    with pytest.raises(AirflowFailException, match="clear this task"):
+        deliver(1)
+    assert request_of(deliver(2))["refill"] is not None
+
+
+def test_a_missing_report_fails_the_delivery_and_says_what_to_set(deliver):
+    with pytest.raises(AirflowFailException, match="SLUICE_ROOT"):
+        deliver(1)
 
 
 def test_a_missing_connection_is_an_error_and_nothing_is_submitted(submit, monkeypatch):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from sluice.report.store import list_reports, read_report
 
-from tests.airflow_service import AirflowService, land_visits
+from tests.airflow_service import AirflowService, land_visits, write_pipeline
 
 
 def read_rows(table: str) -> Counter:
@@ -98,6 +98,31 @@ def test_a_stop_rule_fails_the_gate_by_name_and_nothing_is_written_or_announced(
         airflow_service.client.call("GET", "/assets/events?source_dag_id=strict")["total_entries"]
         == 0
     )
+
+
+def test_a_sink_that_is_out_keeps_nobody_from_the_table_and_gets_its_rows_once_it_is_mended(
+    airflow_service,
+):
+    landing = write_pipeline(airflow_service.folder, "fed")
+    land_visits(landing, 0, range(5))
+    place = airflow_service.folder / "fed"
+    place.write_text("a file where the sink's folder belongs")
+    with (airflow_service.folder / "pipelines" / "fed.yaml").open("a") as file:
+        file.write(f"    sink: [{{kind: delta}}, {{kind: files, format: json, path: {place}}}]\n")
+    airflow_service.wait_for_dags("fed", "fed_backfill")
+    client = airflow_service.client
+    assert airflow_service.run("fed", "first") == "failed"
+    states = {"probe": "success", "run": "success", "gate": "success", "deliver": "failed"}
+    assert client.task_states("fed", "first") == states
+    events = client.call("GET", "/assets/events?source_dag_id=fed")["asset_events"]
+    assert [event["extra"]["counts"]["written"] for event in events] == [5]
+    assert f"files {place} lacks 5 rows of 1 batch" in client.task_log("fed", "first", "deliver")
+    place.unlink()
+    again = {"dry_run": False, "dag_run_id": "first", "task_ids": ["deliver"]}
+    client.call("POST", "/dags/fed/clearTaskInstances", again | {"only_failed": False})
+    assert client.wait("fed", "first") == "success"
+    lines = [line for file in place.rglob("*.json") for line in file.read_text().splitlines()]
+    assert sorted(json.loads(line)["id"] for line in lines) == list(range(5))
 
 
 def test_airflow_has_no_import_error(visits):

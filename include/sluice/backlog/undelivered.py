@@ -14,12 +14,7 @@ def read_positions(step: Step, paths: Paths) -> Positions:
 
     Raises PreflightError for one that cannot be read.
     """
-    followers = step.further_sinks if step.target is not None else {}
-    return {
-        title: read_position(paths.position(step.name, title))
-        for title, sink in followers.items()
-        if sink.durable
-    }
+    return {title: read_position(paths.position(step.name, title)) for title in step.followers}
 
 
 def why_behind(step: Step, paths: Paths, checkpoint: Checkpoint, found: Positions) -> str:

@@ -11,6 +11,7 @@ from airflow.sdk import DAG, Asset, Param
 
 from ..errors import SpecError
 from ..spec import Pipeline, find_pipelines, load_pipeline
+from .deliver import DeliverOperator
 from .pools import pipelines_folder, pool_name
 from .submit import RunPipelineOperator
 from .tasks import asset_name, gate_task, probe_task
@@ -41,22 +42,40 @@ moved; repeating a range changes nothing.
 """
 
 
-def _run_task(pipeline: Pipeline, file: str, *, backfill: bool) -> RunPipelineOperator:
-    return RunPipelineOperator(
+def _spark_task(pipeline: Pipeline) -> dict[str, Any]:
+    """What every task that runs Spark is given."""
+    return {
+        "conn_id": pipeline.spark_conn_id,
+        "pool": pool_name(pipeline.name),
+        "pool_slots": 1,
+        "max_active_tis_per_dag": 1,
+        "execution_timeout": pipeline.budget + MARGIN,
+        "retries": pipeline.max_batch_failures,
+        "retry_delay": RETRY_DELAY,
+        "retry_exponential_backoff": True,
+    }
+
+
+def _add_tasks(pipeline: Pipeline, file: str, *, backfill: bool) -> RunPipelineOperator:
+    """The tasks `run` and `gate`, and `deliver` where a sink follows a table; returns the first."""
+    run = RunPipelineOperator(
         task_id="run",
         pipeline_file=file,
         backfill=backfill,
-        conn_id=pipeline.spark_conn_id,
-        pool=pool_name(pipeline.name),
-        pool_slots=1,
-        max_active_tis_per_dag=1,
-        execution_timeout=pipeline.budget + MARGIN,
-        retries=pipeline.max_batch_failures,
-        retry_delay=RETRY_DELAY,
-        retry_exponential_backoff=True,
         doc_md="Spark: land → dedupe → check → Delta → report. One run at a time may use the "
         "checkpoint (one-slot pool).",
+        **_spark_task(pipeline),
     )
+    run >> _gate_task(pipeline)
+    if any(step.followers for step in pipeline.steps):
+        run >> DeliverOperator(
+            task_id="deliver",
+            pipeline_file=file,
+            doc_md="Sends further sinks what the run could not. Starts no Spark where every sink "
+            "has all; a sink that is out holds up nothing that waits for the table.",
+            **_spark_task(pipeline),
+        )
+    return run
 
 
 def _gate_task(pipeline: Pipeline):
@@ -85,7 +104,7 @@ def _common(pipeline: Pipeline, run_types: list[str]) -> dict[str, Any]:
 
 
 def build_dag(pipeline: Pipeline, path: Path) -> DAG:
-    """The DAG `<name>`: probe -> run -> gate.
+    """The DAG `<name>`: probe -> run -> gate, and run -> deliver where sinks follow a table.
 
     Raises SpecError when the schedule is not one Airflow understands.
     """
@@ -103,7 +122,7 @@ def build_dag(pipeline: Pipeline, path: Path) -> DAG:
             retries=1,
             doc_md="Is anything new? Without a JVM; in doubt, yes.",
         )(path.name)
-        probe >> _run_task(pipeline, path.name, backfill=False) >> _gate_task(pipeline)
+        probe >> _add_tasks(pipeline, path.name, backfill=False)
     return dag
 
 
@@ -135,7 +154,7 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
         },
         **_common(pipeline, ["backfill", "manual"]),
     ) as dag:
-        _run_task(pipeline, path.name, backfill=True) >> _gate_task(pipeline)
+        _add_tasks(pipeline, path.name, backfill=True)
     return dag
 
 

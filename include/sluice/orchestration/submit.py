@@ -138,12 +138,7 @@ class RunPipelineOperator(SparkSubmitOperator):
         return hook
 
     def _make_request(self, pipeline: Pipeline, hook: PrivateSubmitHook, context) -> RunRequest:
-        request = RunRequest(
-            pipeline=str(pipelines_folder() / self.pipeline_file),
-            run_id=context["run_id"],
-            master=hook.master,
-            parents=[] if hook.runs_elsewhere else _find_parents(),
-        )
+        request = self._begin_request(hook, context["run_id"])
         if not self.backfill:
             backlog = context["ti"].xcom_pull(task_ids="probe", key=BACKLOG_KEY) or {}
             return request.model_copy(update={"backlog_bytes": backlog.get("bytes")})
@@ -156,6 +151,14 @@ class RunPipelineOperator(SparkSubmitOperator):
                 "window": window,
                 "write": context["params"]["write"],
             }
+        )
+
+    def _begin_request(self, hook: PrivateSubmitHook, run_id: str) -> RunRequest:
+        return RunRequest(
+            pipeline=str(pipelines_folder() / self.pipeline_file),
+            run_id=run_id,
+            master=hook.master,
+            parents=[] if hook.runs_elsewhere else _find_parents(),
         )
 
     def _make_settings(
@@ -182,6 +185,8 @@ class RunPipelineOperator(SparkSubmitOperator):
         By the driver's exit code, or by the report where the driver runs elsewhere.
         """
         report = self._find_report(request, started)
+        if report is not None and report.status == "undelivered" and self._leaves_sinks(report):
+            return None
         # Without a report the end of the driver's output is the best there is; the hook puts the
         # whole command line before it.
         _, _, output = str(failure).rpartition("Last spark-submit output:")
@@ -192,6 +197,12 @@ class RunPipelineOperator(SparkSubmitOperator):
                 raise failure
             return conclude(report.exit_code, error)
         return conclude(code, error)
+
+    def _leaves_sinks(self, report: RunReport) -> bool:
+        """Whether this task is over although a further sink lacks rows: the table has them, so that
+        what waits for it may go on, and the task `deliver` sees to the sink."""
+        self.log.warning("The task `deliver` goes on with it: %s", report.error)
+        return True
 
     def _find_report(self, request: RunRequest, started: datetime) -> RunReport | None:
         """The report of this try; one that an earlier try wrote is none."""

@@ -67,6 +67,13 @@ class Step(Spec):
         return found
 
     @property
+    def followers(self) -> dict[str, SinkKind]:
+        """The further sinks of which it is remembered what they lack, so that they follow the
+        target; none in a step without one."""
+        lasting = {title: sink for title, sink in self.further_sinks.items() if sink.durable}
+        return lasting if self.target is not None else {}
+
+    @property
     def newest_first(self) -> list[str]:
         """The order by which the newest row of a key comes first; empty where nothing tells."""
         if self.dedup is not None and self.dedup.order_by:

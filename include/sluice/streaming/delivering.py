@@ -20,7 +20,7 @@ def choose_sinks(step: Step, wanted: Refill) -> list[str]:
 
     Raises SpecError where the step has none of that name.
     """
-    titles = [title for title, sink in step.further_sinks.items() if sink.durable]
+    titles = list(step.followers)
     if wanted.sink is None:
         return titles
     if wanted.sink not in titles:
