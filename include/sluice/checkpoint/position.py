@@ -5,6 +5,7 @@ the one's fate nor on how long the other lasts.
 """
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
@@ -168,10 +169,27 @@ def read_position(path: str) -> Position | None:
 def followed_sinks(folder: str) -> list[str]:
     """The titles of the sinks that have a position in a folder: those of a step, whether they are
     in its file today or were taken out. Raises PreflightError for one that cannot be read."""
-    there = open_path(folder)
-    files = sorted(there.iterdir()) if there.exists() else []
-    found = [read_position(str(file)) for file in files if file.suffix == ".json"]
+    files = [file for file in _list(folder) if file.suffix == ".json"]
+    found = [read_position(str(file)) for file in files]
     return [position.sink for position in found if position is not None]
+
+
+def find_namesakes(folder: str, file: str) -> dict[tuple[str, str], str]:
+    """The positions of a sink under whichever pipeline and step: these two -> its file.
+
+    Args: folder: of all positions. file: the name that a position of the sink has.
+    """
+    places = [step / file for pipeline in _list(folder) for step in _list(pipeline)]
+    return {
+        (place.parent.parent.name, place.parent.name): str(place)
+        for place in places
+        if place.exists()
+    }
+
+
+def _list(folder: str | Path) -> list[Path]:
+    there = open_path(folder)
+    return sorted(there.iterdir()) if there.is_dir() else []
 
 
 def write_position(path: str, position: Position) -> None:

@@ -147,6 +147,10 @@ class Paths:
         """Folder of the positions of a step's further sinks; their lease lies there as well."""
         return self._join("positions", self.pipeline, step)
 
+    def every_position(self) -> str:
+        """Folder of the positions of all pipelines and steps."""
+        return self._join("positions")
+
     def reports(self) -> str:
         """Folder with one JSON and one HTML file a run."""
         return self._join("reports", self.pipeline)

@@ -4,12 +4,12 @@ from contextlib import suppress
 
 from pyspark.sql.types import StructType
 
-from ..checkpoint import Checkpoint, Manifest, followed_sinks
+from ..checkpoint import Checkpoint, Manifest, find_namesakes, followed_sinks
 from ..errors import PreflightError, SluiceError, SpecError
 from ..spark.table_setup import table_exists
 from ..spec import RuleSpec, Step, find_pipelines, load_pipeline
 from ..spec.columns import why_incomparable, why_unhashable
-from ..storage import Paths
+from ..storage import Paths, open_path
 from .plan import Plan
 from .run import Run
 
@@ -22,7 +22,7 @@ def refuse_sending_twice(run: Run, step: Step) -> None:
     if not run.mode.replaces:
         return
     folder = run.paths.positions(step.name)
-    twice = [title for title, sink in step.further_sinks.items() if sink.durable]
+    twice = list(step.followers)
     out = [title for title in followed_sinks(folder) if title not in twice]
     if twice or out:
         gone = f"; where {', '.join(out)} shall not come back as it is, remove its file in {folder}"
@@ -33,6 +33,40 @@ def refuse_sending_twice(run: Run, step: Step) -> None:
             value=", ".join([*twice, *(f"{title} (taken out)" for title in out)]),
             do=f"{_MERGE}{gone if out else ''}",
         )
+
+
+def refuse_renamed(run: Run, step: Step) -> None:
+    """Raise SpecError for a sink that keeps every row and got them from a pipeline or step that is
+    not there any more: under another name all of them would come once more."""
+    for title in [title for title, sink in step.followers.items() if sink.adds_rows]:
+        own = open_path(run.paths.position(step.name, title))
+        others = {} if own.exists() else find_namesakes(run.paths.every_position(), own.name)
+        living = _find_living(run) if others else set()
+        for (pipeline, name), file in others.items():
+            if living.isdisjoint({(pipeline, name), (pipeline, None)}):
+                raise SpecError(
+                    f"this sink got its rows from step {name} of pipeline {pipeline}, which is not "
+                    "there any more: renamed, it would send all of them once more",
+                    where=f"{run.where(step)}: sink",
+                    value=title,
+                    do=f"Give the pipeline and its step those names again. Where the rows shall "
+                    f"come again, because the sink was emptied or both fill it, copy {file} to "
+                    f"{own}",
+                )
+
+
+def _find_living(run: Run) -> set[tuple[str, str | None]]:
+    """Every pipeline of the folder with each of its steps, and with None where its file cannot be
+    read."""
+    found: set[tuple[str, str | None]] = set()
+    for file in find_pipelines(run.pipeline.folder):
+        try:
+            pipeline = load_pipeline(file)
+        except SluiceError:
+            found.add((file.stem, None))
+        else:
+            found |= {(pipeline.name, step.name) for step in pipeline.steps}
+    return found
 
 
 def refuse_unjudged(run: Run, step: Step, rules: list[RuleSpec]) -> None:
