@@ -1,7 +1,9 @@
 """The laws of the README, each by its name."""
 
+import os
 import random
 import shutil
+import time
 from collections import Counter
 
 import pytest
@@ -415,3 +417,15 @@ def test_append_without_dedup_keeps_every_row(spark, tmp_path):
     report = shop.run()
     assert (report.counts.written, report.counts.quarantined, report.counts.duplicate) == (2, 2, 0)
     assert shop.ids(spark) == ["o1", "o1"]
+
+
+def test_a_run_that_is_due_after_a_week_without_news_is_due_once(spark, tmp_path):
+    shop = Shop(tmp_path)
+    shop.land(order(1))
+    shop.run()
+    week_ago = time.time() - 8 * 86_400
+    for commit in (shop.root / "checkpoints" / "orders" / "paid" / "spark" / "commits").iterdir():
+        os.utime(commit, (week_ago, week_ago))
+    due = shop.run("due")
+    assert (due.status, due.counts.read) == ("done", 0)
+    assert shop.run("idle").status == "nothing new"

@@ -183,6 +183,21 @@ def test_after_a_long_time_a_run_is_due_though_nothing_is_new(place):
     found = measure(place)
     assert found.must_run
     assert "8 days ago" in found.reason
+    Checkpoint(log.folder).note_look()
+    assert not measure(place).must_run
+
+
+def test_a_run_by_a_clock_that_was_set_back_since_is_not_taken_for_a_fresh_one(place):
+    _, _, log, landing = place
+    log.seen(0, *((0, uri(landing, n)) for n in "abc"))
+    log.plan(0, 0)
+    log.commit(0)
+    ahead = (datetime.now(UTC) + timedelta(days=300)).timestamp()
+    os.utime(log.folder / "commits" / "0", (ahead, ahead))
+    found = measure(place)
+    assert found.must_run and "set back" in found.reason
+    Checkpoint(log.folder).note_look()
+    assert not measure(place).must_run
 
 
 @pytest.mark.parametrize(

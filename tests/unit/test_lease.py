@@ -125,6 +125,30 @@ def test_a_clock_that_jumped_makes_no_holder_dead(place, short_lease, monkeypatc
         held.check()
 
 
+def test_a_dead_holder_of_another_machine_is_outranked_though_the_clock_was_set_back_since(
+    tmp_path, short_lease, monkeypatch
+):
+    elsewhere(monkeypatch)
+    tomorrow = time.time() + 86_400
+    with hold_lease(str(tmp_path), "dead") as old:
+        silence(old)
+        os.utime(tmp_path / "0000000001.json", (tomorrow, tomorrow))
+        with hold_lease(str(tmp_path), "next") as new:
+            assert new.number == 2
+
+
+def test_a_holder_that_beats_keeps_its_right_though_the_clock_was_set_back(
+    tmp_path, short_lease, monkeypatch
+):
+    elsewhere(monkeypatch)
+    tomorrow = time.time() + 86_400
+    with hold_lease(str(tmp_path), "alive") as held:
+        os.utime(tmp_path / "0000000001.json", (tomorrow, tomorrow))
+        with pytest.raises(CheckpointBusy), hold_lease(str(tmp_path), "next"):
+            pass
+        held.check()
+
+
 def _aged(claim):
     from dataclasses import replace
 

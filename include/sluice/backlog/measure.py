@@ -16,6 +16,8 @@ from .undelivered import describe_undelivered, read_positions, why_behind
 from .watch import read_mark, watch_table
 
 _log = logging.getLogger(__name__)
+_AHEAD = timedelta(hours=-1)
+"""By how much the clocks of two machines may differ."""
 
 
 def measure_step(
@@ -62,7 +64,7 @@ def measure_step(
     died = f"run {unreported[0].run_id} died before its report" if unreported else ""
     reason = _why_now(found) or waiting.doubt or died
     reason = reason or lost or behind
-    reason = reason or _why_at_last(step, found, idle_run_every)
+    reason = reason or _why_at_last(step, found, checkpoint, idle_run_every)
     return replace(found, must_run=bool(reason), reason=reason or "nothing is new")
 
 
@@ -87,18 +89,22 @@ def _watch(step: Step, paths: Paths) -> tuple[str, tuple[str, ...]]:
     return why if watched.another else "", watched.acts
 
 
-def _why_at_last(step: Step, found: StepBacklog, idle_run_every: timedelta) -> str:
+def _why_at_last(
+    step: Step, found: StepBacklog, checkpoint: Checkpoint, idle_run_every: timedelta
+) -> str:
     """Why a run is due although nothing is new."""
     if never_ends(step.trigger):
         kind = trigger_kind(step.trigger)
         return f"trigger {kind} waits for rows until the time budget is spent"
-    idle_for = datetime.now(UTC) - found.last_run if found.last_run else None
-    if idle_for is not None and idle_for >= idle_run_every:
-        return (
-            f"nothing is new, but the last run was {idle_for.days} days ago: state and windows "
-            "need a run"
-        )
-    return ""
+    now, due = datetime.now(UTC), "nothing is new, but the last run"
+    if found.last_run is None or _AHEAD <= now - found.last_run < idle_run_every:
+        return ""
+    looked = checkpoint.looked_at  # a run without a batch leaves no other trace of itself
+    if looked is not None and _AHEAD <= now - looked < idle_run_every:
+        return ""
+    if now < found.last_run:
+        return f"{due} was at {found.last_run:%Y-%m-%d %H:%M} by a clock that was set back since"
+    return f"{due} was {(now - found.last_run).days} days ago: state and windows need a run"
 
 
 def measure_pipeline(

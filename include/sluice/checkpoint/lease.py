@@ -4,7 +4,8 @@ outranks every earlier holder's.
 A claim is a numbered file, created exclusively. The highest number holds; its holder writes it
 again at every heartbeat and marks it when it lets go. A run that comes next claims the next number:
 at once where the holder let go or its process is known to have ended, otherwise only after it was
-silent for as long as a lease lasts and stayed silent for two heartbeats more. Before each write a
+silent for as long as a lease lasts and stayed silent for two heartbeats more (where the clock was
+set back since its last one: for as long as a lease lasts, while it is watched). Before each write a
 holder looks whether a higher number is there.
 """
 
@@ -98,10 +99,11 @@ def _is_free(store: LeaseStore, claim: Claim) -> bool:
     """True when the number after this claim may be claimed."""
     if claim.holder is not None and (claim.holder.released or claim.holder.is_gone()):
         return True
-    if claim.silent <= LEASE_SECONDS:
+    if -LEASE_SECONDS <= claim.silent <= LEASE_SECONDS:
         return False
-    # Clocks jump and machines sleep: a holder that is there after all beats within this time.
-    time.sleep(2 * LEASE_SECONDS / BEATS)
+    # Clocks jump and machines sleep: a holder that is there after all beats within this time. One
+    # whose last beat is yet to come says nothing of how long it is silent, so that is waited for.
+    time.sleep(LEASE_SECONDS if claim.silent < 0 else 2 * LEASE_SECONDS / BEATS)
     again = store.newest()
     return again is not None and (again.number, again.beat) == (claim.number, claim.beat)
 

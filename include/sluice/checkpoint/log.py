@@ -12,7 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
-from ..storage import open_path, spark_folder
+from ..storage import open_path, replace_file, spark_folder
+
+_LOOKED = "looked.json"
 
 
 def normalize_uri(uri: str) -> str:
@@ -110,6 +112,19 @@ class Checkpoint:
         if self.newest_commit is None:
             return None
         return datetime.fromtimestamp(self.commits[self.newest_commit].stat().st_mtime, UTC)
+
+    @property
+    def looked_at(self) -> datetime | None:
+        """When a run last found that it had no batch to make, UTC; None where none has noted it."""
+        try:
+            return datetime.fromisoformat(json.loads(self.beside(_LOOKED).read_text())["at"])
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
+            return None
+
+    def note_look(self) -> None:
+        """Note that a run found no batch to make. Raises OSError."""
+        if self.newest_commit is not None:
+            replace_file(self.beside(_LOOKED), json.dumps({"at": datetime.now(UTC).isoformat()}))
 
     def batch_watermark_ms(self, batch: int) -> int:
         """The watermark in force in a planned batch; 0 before any event was seen."""
