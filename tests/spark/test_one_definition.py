@@ -250,3 +250,23 @@ def test_a_batch_of_refused_rows_alone_is_final_by_an_empty_commit_of_the_target
     assert fates(shop.run("backfill", window=WHOLE).counts) == (2, 0, 0, 2, 0)
     assert shop.run("idle").status == "nothing new"
     assert shop.run("again", window=WHOLE).counts.duplicate == 2
+
+
+def test_refused_rows_that_nobody_will_finish_are_told_where_rows_are_not_compared(spark, tmp_path):
+    sink = {"kind": "delta", "mode": "append", "partition_by": ["region"]}
+    shop = Shop(tmp_path, source={"schema": FIELDS}, sink=sink, rules=RULES)
+    shop.step["dedup"] = None
+    shop.write()
+    shop.land(sale(100, region="us"))
+    assert shop.run().status == "done"
+    shop.land(sale(1, amount=-1.0), sale(2))
+    fail_once(shop, spark)
+    shutil.rmtree(shop.root / "checkpoints")
+    report = shop.run("anew")
+    assert (report.status, report.counts.quarantined) == ("done", 1)
+    assert shop.reasons(spark).total() == 2
+    (told,) = [w for w in report.steps[0].warnings if "no report counts them" in w]
+    assert told.startswith("1 row(s) in quarantine")
+    spark.sql(told.partition("To remove them: ")[2])
+    assert shop.reasons(spark).total() == 1
+    assert shop.run("idle").status == "nothing new"

@@ -10,10 +10,11 @@ from hashlib import sha256
 
 from pyspark.sql import SparkSession
 
-from ..checkpoint import Attempt, Rights, note_attempt, read_attempt
+from ..checkpoint import Attempt, Checkpoint, Rights, note_attempt, read_attempt
 from ..sources import BatchInput
 from ..spark.columns import BATCH_KEY
-from ..spark.tables import delete_rows, newest_writes
+from ..spark.table_setup import table_exists
+from ..spark.tables import delete_rows, frame_of, newest_writes
 from .plan import Plan
 
 _WHY = {
@@ -52,6 +53,26 @@ def unfinished(plan: Plan, table: str, session: SparkSession) -> str | None:
         for app_id, newest in sorted(begun.items())
     ]
     return " OR ".join(terms) or None
+
+
+def describe_abandoned(plan: Plan, session: SparkSession) -> list[str]:
+    """What nobody will finish or take over: refused rows of a batch that was cut off, and whose
+    checkpoint was removed, of a step that compares no rows."""
+    place = plan.place
+    if plan.step.dedup is not None or Checkpoint.below(place.checkpoint).newest_commit is not None:
+        return []
+    if not table_exists(session, place.quarantine):
+        return []
+    cut_off = unfinished(plan, place.quarantine, session)
+    rows = frame_of(session, place.quarantine).alias("t").where(cut_off or "false").count()
+    if not rows:
+        return []
+    mend = f"DELETE FROM delta.`{place.quarantine}` AS t WHERE {cut_off}"  # noqa: S608 (for a person)
+    return [
+        f"{rows:,} row(s) in quarantine are of a batch that was cut off, and whose checkpoint is "
+        "gone: no report counts them, and what was read again stands beside them. To remove them: "
+        f"{mend}"
+    ]
 
 
 def begin_try(plan: Plan, number: int, taken: BatchInput) -> tuple[Attempt, str]:
