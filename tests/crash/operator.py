@@ -1,6 +1,7 @@
 """An operator who does as he likes with a pipeline, and what he finds after each act."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from sluice.spec import Refill
 from tests.crash.fault_points import QUICK, Operation
 from tests.crash.power import Power
 from tests.crash.tuesday import Oracle, Seen
-from tests.crash.view import View
+from tests.crash.view import Upstream, View
 from tests.spark.shop import Shop, order
 
 WHOLE = {"start": "2026-01-01", "end": "2026-02-01"}
@@ -43,6 +44,19 @@ class Operator:
         self.shop = Shop(folder, sink=[{"kind": "delta"}, self.store])
         self.view = View(spark, self.shop, postgres, self.name)
         self.others: list[Shop] = []
+        self.upstream: Upstream | None = None
+        self._write()
+
+    def choose(self, kind: str) -> None:
+        """The kind of pipeline of this history: `files`, `ranked` (of the rows of a key one stays,
+        and the sink follows), or `table` (a Delta table is the source)."""
+        if kind == "ranked":
+            self.store |= {"mode": "upsert", "keys": ["order_id"]}
+            self.edit(order=1)
+        if kind == "table":
+            self.upstream = Upstream(self.spark, self.folder / "upstream")
+            self.view.upstream = self.upstream
+            self.shop.step["source"] = {"kind": "table", "path": self.upstream.path}
         self._write()
 
     @property
@@ -54,7 +68,10 @@ class Operator:
     def land(self, kinds: list[str]) -> None:
         """Land a file with a record of each kind."""
         lines = [self._make_line(kind) for kind in kinds]
-        self.shop.land(*lines)
+        if self.upstream is None:
+            self.shop.land(*lines)
+        else:
+            self.upstream.add(lines)
         self.oracle.land(lines)
 
     def _make_line(self, kind: str) -> str:
@@ -63,10 +80,13 @@ class Operator:
         if kind == "bad copy" and self.bad:
             return self.bad[self.records % len(self.bad)]
         self.records += 1
-        made = order(self.records, day=10, amount={"large": 50.0, "negative": -1.0}.get(kind, 1.0))
-        if kind == "broken":
+        amount = {"large": 50.0, "negative": -1.0, "better": 2.0, "worse": 0.5}.get(kind, 1.0)
+        made = order(self.records, day=10, amount=amount + self.records / 1000)
+        if kind in ("better", "worse") and self.oracle.definition.order and self.good:
+            made["order_id"] = json.loads(self.good[self.records % len(self.good)])["order_id"]
+        if kind == "broken" and self.upstream is None:
             line = f"{{broken {self.records}"
-        elif kind == "renamed":
+        elif kind in ("renamed", "broken"):
             line = json.dumps({"orderId": made.pop("order_id"), **made})
         else:
             line = json.dumps({**made, **({"more": 1} if kind == "extra" else {})})
@@ -75,13 +95,16 @@ class Operator:
         return line
 
     def edit(self, **definition: float) -> None:
-        """Let other amounts pass (`limit`), or let the transform make others (`factor`)."""
+        """Let other amounts pass (`limit`), let the transform make others (`factor`), or let
+        another row of a key stay (`order`)."""
         self.oracle.definition = replace(self.oracle.definition, **definition)
         self._write()
 
     def edit_schema(self) -> None:
         """Declare a field that some records have, or take it out again. The sink's table is given
         the column, as an error would advise."""
+        if self.upstream is not None:
+            return
         self.more = not self.more
         fields = {"order_id": "string", "amount": "double", "at": "timestamp"}
         self.shop.step["source"]["schema"] = fields | ({"more": "bigint"} if self.more else {})
@@ -122,6 +145,8 @@ class Operator:
         more = ", more" if self.more else ""
         sql.write_text(f"SELECT order_id, amount * {factor} AS amount, at{more} FROM source")
         self.shop.step["transform"] = sql.name if factor != 1 else None
+        if ranked := self.oracle.definition.order:
+            self.shop.step["dedup"]["order_by"] = ["amount desc" if ranked > 0 else "amount"]
         self.shop.write(spark=QUICK)
 
     # What the operator runs.
@@ -239,17 +264,17 @@ class Operator:
         """Put the quarantine table back to a version that was remembered."""
         if self.oracle.kept:
             version, quarantine = self.oracle.kept[number % len(self.oracle.kept)]
-            self.view.table("paid__quarantine").restoreToVersion(version)
-            self.oracle.change(quarantine=quarantine, half=frozenset(), left=frozenset())
+            if self.view.restore("paid__quarantine", version):
+                self.oracle.change(quarantine=quarantine, half=frozenset(), left=frozenset())
 
     def restore(self, number: int) -> None:
         """Put the target back to a version that was remembered."""
         if not self.oracle.saved or not self.view.has("paid"):
             return
         version, target = self.oracle.saved[number % len(self.oracle.saved)]
-        self.view.table("paid").restoreToVersion(version)
-        self._note_act()
-        self.oracle.change(target=target)
+        if self.view.restore("paid", version):
+            self._note_act()
+            self.oracle.change(target=target)
 
     def lose(self, what: str) -> None:
         """Remove the target, the manifest or the checkpoint; follow what the next run advises."""
@@ -270,17 +295,44 @@ class Operator:
         if said and had_batches:
             if what == "target":  # a file is waiting, so that the run has to look
                 self.land(["new"])
-            report = self.shop.run(self._name_run())
-            assert report.exit_code is ExitCode.TERMINAL and said in report.error, report.error
-            self.oracle.refuse(self.view.look())
-        shutil.rmtree(checkpoint, ignore_errors=True)
+            self._be_refused(said)
+        self._begin_anew(everything=what == "target")
+
+    def renew_source(self) -> None:
+        """Make the source table anew; follow what the next run advises."""
+        if self.upstream is None:
+            return
+        had_batches = any((self.checkpoint / "spark" / "offsets").glob("[0-9]*"))
+        self.upstream.remove()
+        self.oracle.lose_source()
+        self.land(["new"])
+        if had_batches:
+            self._be_refused("the table was made anew")
+        self._begin_anew(everything=False)
+
+    def _be_refused(self, said: str) -> None:
+        report = self.shop.run(self._name_run())
+        assert report.exit_code is ExitCode.TERMINAL and said in report.error, report.error
+        self.oracle.refuse(self.view.look())
+
+    def _begin_anew(self, everything: bool) -> None:
+        """Remove the checkpoint. Args: everything: the target is gone as well."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
         self.untold.clear()  # what accounts for the target's log lay there
-        every = tuple(range(len(self.oracle.files)))
+        every = tuple(range(self.oracle.first, len(self.oracle.files)))
         self.oracle.worlds = {
             # of a batch that was half done, and of all where the target went that makes them final
-            replace(w, pending=every, untold=()).abandon(everything=what == "target")
+            replace(w, pending=every, untold=()).abandon(everything)
             for w in self.oracle.worlds
         }
+
+    def step_clock(self, days: int) -> None:
+        """Set the machine's clock: all that was written so far is older by so many days."""
+        for path in self.shop.root.rglob("*"):
+            if path.is_file():
+                written = path.stat().st_mtime - days * 86_400
+                os.utime(path, (written, written))
+        self.view.forget()
 
     def write_other(self) -> None:
         """Another pipeline writes two rows into the same table."""

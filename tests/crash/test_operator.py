@@ -26,6 +26,8 @@ HISTORIES = int(os.environ.get("SLUICE_CHAOS", "6"))
 SEED = int(os.environ.get("SLUICE_CHAOS_SEED", "20260101"))
 ACTS = 10
 KINDS = ["new", "copy", "large", "negative", "broken", "bad copy", "renamed", "extra"]
+KINDS += ["better", "worse"]
+SHOPS = ["files", "files", "ranked", "table"]
 POSITION = Operation("position of a sink", r"/positions/.*\.json$", side="Python")
 MET = [POSITION, *(o for o in OPERATIONS if o.shop in ("running", "new"))]
 FAULTS = [(operation, moment) for operation in MET for moment in operation.moments]
@@ -43,8 +45,11 @@ class Tuesday(RuleBasedStateMachine):
         super().__init__()
         self.he: Operator = type(self).begin()
 
-    @initialize(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
-    def begin_with_a_file(self, kinds):
+    @initialize(
+        shop=st.sampled_from(SHOPS), kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
+    )
+    def begin_with_a_file(self, shop, kinds):
+        self.he.choose(shop)
         self.he.land(kinds)
 
     @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
@@ -72,6 +77,11 @@ class Tuesday(RuleBasedStateMachine):
     @rule(factor=st.sampled_from([1, 3]))
     def edit_transform(self, factor):
         self.he.edit(factor=factor)
+
+    @rule(order=st.sampled_from([1, -1]))
+    def edit_order(self, order):
+        if self.he.oracle.definition.order:
+            self.he.edit(order=order)
 
     @rule()
     def edit_schema(self):
@@ -116,6 +126,14 @@ class Tuesday(RuleBasedStateMachine):
     @rule(what=st.sampled_from(["target", "manifest", "checkpoint"]))
     def lose(self, what):
         self.he.lose(what)
+
+    @rule()
+    def renew_source(self):
+        self.he.renew_source()
+
+    @rule(days=st.sampled_from([-40, -1, 8, 40]))
+    def step_clock(self, days):
+        self.he.step_clock(days)
 
     @rule()
     def write_other(self):

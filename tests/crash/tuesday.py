@@ -9,9 +9,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 Row = tuple[str, float, int]
 """An order's id, its amount, and the act by which it came into the table."""
+Sold = tuple[tuple[str, float], ...]
+"""What the sink holds: an order's id and its amount."""
 Refused = tuple[tuple[str, float | None], str]
 """A record and what the transform made of it, and why it was refused."""
 
@@ -33,10 +36,12 @@ class Fates:
 @dataclass(frozen=True)
 class Definition:
     """What decides a row's fate: `factor` by which the transform multiplies its amount, and the
-    largest one (`limit`) that the rule lets pass."""
+    largest one (`limit`) that the rule lets pass. `order`: of the rows of a key the one with the
+    largest amount stays (1), the one with the smallest (-1), or the first (0)."""
 
     factor: int = 1
     limit: float = 100.0
+    order: int = 0
 
     def read(self, line: str) -> tuple[str, float | None, str | None]:
         """A record's id, its amount, and why it is refused; None for one that is not."""
@@ -47,6 +52,22 @@ class Definition:
         if "order_id" not in record:
             return "", amount, "null_key"
         return record["order_id"], amount, None if 0 <= amount <= self.limit else "amount_in_range"
+
+    def beats(self, new: float, held: float) -> bool:
+        """Whether a row takes the place of one with the same key."""
+        return self.order * (new - held) > 0
+
+    def put(self, sink: Sold, new: tuple[str, float]) -> Sold:
+        """What a sink holds after it got a row: with an order one row a key, of equal ones the
+        newer."""
+        held = dict(sink).get(new[0])
+        if not self.order or held is None:
+            return tuple(sorted([*sink, new]))
+        return (
+            sink
+            if self.beats(held, new[1])
+            else tuple(sorted({**dict(sink), **dict([new])}.items()))
+        )
 
 
 @dataclass(frozen=True)
@@ -65,7 +86,7 @@ class World:
     left: frozenset[Refused] = frozenset()
     told: Fates = Fates()
     untold: tuple[Fates, ...] = ()
-    sink: tuple[tuple[str, float], ...] = ()
+    sink: Sold = ()
     owed: tuple[Row, ...] = ()
 
     @property
@@ -83,16 +104,18 @@ class World:
     def judge(self, lines: Iterable[str], definition: Definition, act: int) -> "World":
         """The world after a batch of these lines. Refused rows are the same where the record and
         what the transform made of it are."""
-        known, quarantine = {name for name, _, _ in self.target}, dict(self.quarantine)
+        held, quarantine = {row[0]: row for row in self.target}, dict(self.quarantine)
         new: list[Row] = []
         fates = Counter()
         for line in lines:
             name, amount, reason = definition.read(line)
             fates["read"] += 1
-            if reason is None and name not in known:
-                known.add(name)
-                new.append((name, amount, act))
-                fates["written"] += 1
+            if reason is None and (
+                name not in held or definition.beats(amount or 0, held[name][1])
+            ):
+                fates["duplicate" if name in held else "written"] += 1
+                held[name] = (name, amount or 0, act)
+                new.append(held[name])
             elif reason is not None and (line, amount) not in quarantine:
                 quarantine[line, amount] = reason
                 fates["quarantined"] += 1
@@ -100,7 +123,7 @@ class World:
                 fates["duplicate"] += 1
         return replace(
             self,
-            target=self.target | set(new),
+            target=frozenset(held.values()),
             quarantine=frozenset(quarantine.items()),
             half=frozenset(row for row in self.half if row[0] not in quarantine),
             left=frozenset(row for row in self.left if row[0] not in quarantine),
@@ -141,24 +164,52 @@ class World:
         own = sorted(row for row in self.target if row[0].startswith("o"))
         return replace(self, sink=(), owed=tuple(own))
 
-    def deliver(self) -> "World":
+    def deliver(self, definition: Definition) -> "World":
         """The sink got what it lacked; rows that the target does not hold any more are none."""
-        held = [row[:2] for row in self.owed if row in self.target]
-        return replace(self, sink=tuple(sorted([*self.sink, *held])), owed=())
+        sink = self.sink
+        for row in self.owed:
+            sink = definition.put(sink, row[:2]) if row in self.target else sink
+        return replace(self, sink=sink, owed=())
 
-    def deliver_some(self, sink: Counter) -> "World | None":
-        """The sink holds this now; None where it cannot."""
+    def deliver_some(self, sink: Counter, definition: Definition) -> "set[World]":
+        """The worlds in which the sink holds this now, after it got some of what it lacked."""
+        if not definition.order:
+            return self._add_some(sink)
+        before, after = dict(self.sink), dict(sink.elements())
+        names = sorted({row[0] for row in self.owed})
+        moved = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+        if sink.total() != len(after) or moved - {*names}:
+            return set()
+        unsent = [self._leave(name, after.get(name), definition) for name in names]
+        return {
+            replace(self, sink=tuple(sorted(after.items())), owed=tuple(sorted(sum(left, ()))))
+            for left in product(*unsent)
+        }
+
+    def _leave(
+        self, name: str, holds: float | None, definition: Definition
+    ) -> "set[tuple[Row, ...]]":
+        """What may be left of the rows of one key where the sink holds this: one that gave way to
+        another in the same run may have been sent before."""
+        begin: Sold = tuple(item for item in self.sink if item[0] == name)
+        found: set[tuple[Sold, tuple[Row, ...]]] = {(begin, ())}
+        for row in [row for row in self.owed if row[0] == name]:
+            sent = {(definition.put(held, row[:2]), left) for held, left in found}
+            found = sent | {(held, (*left, row)) for held, left in found}
+        return {left for held, left in found if dict(held).get(name) == holds}
+
+    def _add_some(self, sink: Counter) -> "set[World]":
         came, left = sink - Counter(self.sink), []
         if Counter(self.sink) - sink:
-            return None
+            return set()
         for row in self.owed:
             if came[row[:2]] and row in self.target:
                 came[row[:2]] -= 1
             else:
                 left.append(row)
         if +came:
-            return None
-        return replace(self, sink=tuple(sorted(sink.elements())), owed=tuple(left))
+            return set()
+        return {replace(self, sink=tuple(sorted(sink.elements())), owed=tuple(left))}
 
 
 @dataclass(frozen=True)
@@ -183,6 +234,8 @@ class Oracle:
     follows: bool = True
     """Whether the sink is noted as one that follows the target."""
     acts: int = 0
+    first: int = 0
+    """The first file that is still there to be read."""
     saved: list[tuple[int, frozenset[Row]]] = field(default_factory=list)
     """Versions of the target, and its rows then."""
     kept: list[tuple[int, frozenset[Refused]]] = field(default_factory=list)
@@ -198,12 +251,17 @@ class Oracle:
         number = len(self.files) - 1
         self.worlds = {replace(w, pending=(*w.pending, number)) for w in self.worlds}
 
+    def lose_source(self) -> None:
+        """The source is gone with all that was in it."""
+        self.first = len(self.files)
+        self.change(pending=())
+
     def finish(self, world: World, files: Iterable[int]) -> World:
         """A run that ended: files judged, told, delivered where the sink can be reached."""
         for number in files:
             world = self._judge(world, number)
         world = world.tell()
-        return world.deliver() if self.reached else world
+        return world.deliver(self.definition) if self.reached else world
 
     def _judge(self, world: World, number: int) -> World:
         judged = world.judge(self.files[number], self.definition, self.acts)
@@ -218,7 +276,7 @@ class Oracle:
     def backfill(self, seen: Seen) -> None:
         """A backfill of everything ended well; what the schedule has to read stays."""
         self.acts += 1
-        every = range(len(self.files))
+        every = range(self.first, len(self.files))
         after = {
             replace(self.finish(replace(w, untold=()), every), untold=w.untold) for w in self.worlds
         }
@@ -226,7 +284,7 @@ class Oracle:
 
     def deliver(self, seen: Seen) -> None:
         """`sluice deliver` ended well."""
-        self._observe({w.deliver() for w in self.worlds}, seen)
+        self._observe({w.deliver(self.definition) for w in self.worlds}, seen)
 
     def stop(self, seen: Seen) -> None:
         """A run was cut off, or failed: of the waiting files some are judged."""
@@ -240,7 +298,7 @@ class Oracle:
                 if world.rows == seen.target:
                     tried = self._half_done(world)
                     after |= {w.tell(files) for w in tried for files in range(len(w.untold) + 1)}
-        after = {some for w in after if (some := w.deliver_some(seen.sink)) is not None}
+        after = {some for w in after for some in w.deliver_some(seen.sink, self.definition)}
         fits = (seen.told, seen.quarantine)
         self._keep(after, seen, lambda w: (w.told, w.refused) == fits)
 
