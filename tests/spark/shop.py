@@ -28,6 +28,15 @@ RULES = [
     },
 ]
 
+WINDOWS = """
+from pyspark.sql import functions as F
+def sums(rows):
+    timed = rows.withWatermark("at", "0 seconds").groupBy(F.window("at", "1 hour"))
+    sums = timed.agg(F.sum("amount").alias("amount"), F.first("_row").alias("_row"))
+    return sums.select(F.col("window.start").alias("at"), "amount", "_row")
+"""
+"""A transform that gathers rows: sums of an hour, given when the watermark has passed."""
+
 
 def order(number: int, day: int = 1, amount: float = 1.0, **more: object) -> dict:
     """One order; `day` counts days of January 2026."""

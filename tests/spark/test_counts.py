@@ -11,7 +11,7 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.report import Counts, render_text
 
-from .shop import Shop, order
+from .shop import WINDOWS, Shop, order
 
 FATES = ("written", "quarantined", "duplicate", "late")
 
@@ -116,13 +116,6 @@ def test_no_row_without_a_copy_is_called_a_duplicate_where_a_transform_answers_d
 
 
 FIELDS = {"kind": "files", "format": "json", "max_files_per_batch": 1}
-WINDOWS = """
-from pyspark.sql import functions as F
-def sums(rows):
-    timed = rows.withWatermark("at", "0 seconds").groupBy(F.window("at", "1 hour"))
-    sums = timed.agg(F.sum("amount").alias("amount"), F.first("_row").alias("_row"))
-    return sums.select(F.col("window.start").alias("at"), "amount", "_row")
-"""
 
 
 def hourly(tmp_path, **step: object) -> Shop:

@@ -15,7 +15,7 @@ from sluice.report import RunReport, render_text
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
 
-from .shop import Shop
+from .shop import WINDOWS, Shop
 
 DATED = {"file_date": "%Y-%m-%d"}
 FIRST_DAY = {"start": "2026-01-01", "end": "2026-01-02"}
@@ -165,13 +165,6 @@ def test_a_key_with_rows_inside_and_outside_the_range_stays_one_row(
     assert shop.ids(spark) == ["o1", "o2", "o3"]
 
 
-WINDOWS = """
-from pyspark.sql import functions as F
-def sums(rows):
-    timed = rows.withWatermark("at", "0 seconds").groupBy(F.window("at", "1 hour"))
-    sums = timed.agg(F.sum("amount").alias("amount"), F.first("_row").alias("_row"))
-    return sums.select(F.col("window.start").alias("at"), "amount", "_row")
-"""
 BEHIND = {
     "an aggregate": {"transform": "t.py:sums", "event_time": {"column": "at"}},
     "plain rows": {"event_time": {"column": "at"}},

@@ -72,6 +72,8 @@ class BatchReport(Record):
     delivered: dict[str, int] = {}
     """Rows given to each sink, in a step without a target."""
     seconds: float = 0.0
+    timings: dict[str, float] = {}
+    """Seconds of its parts."""
     conflicts: int = 0
     """Keys of which a copy had other content, in the batch or in the table."""
     overtaken: int = 0

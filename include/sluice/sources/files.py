@@ -22,6 +22,9 @@ from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_wh
 CROWDING_BYTES = 64 * 10**6
 """Size of a batch's files above which its rows are kept on disk."""
 
+_UNPACKED = 6
+"""How many bytes of text a byte of a packed or columnar file stands for, about."""
+
 
 class FileIntake(Intake[FileSource]):
     """Files that wait in a folder. `path`, `pattern`: narrower than the source's, for a backfill;
@@ -60,6 +63,15 @@ class FileIntake(Intake[FileSource]):
     def total(self) -> int:
         """Bytes."""
         return sum(self.sizes.values())
+
+    def cut(self, size: int) -> bool:
+        """Read in batches of so many bytes of text."""
+        packed = self.source.format in EMBEDDED or any(_is_packed(f.path) for f in self.files)
+        bound = size // _UNPACKED if packed else size
+        if self.source.is_bounded or not self.total > bound > 0:
+            return False
+        self.source = self.source.model_copy(update={"max_bytes_per_batch": bound})
+        return True
 
     def open(self, spark: SparkSession) -> DataFrame:
         """Every record of every file.
@@ -144,6 +156,10 @@ class FileIntake(Intake[FileSource]):
             )
         else:
             raise error
+
+
+def _is_packed(path: str) -> bool:
+    return path.lower().endswith((".gz", ".bz2", ".zst"))
 
 
 def _is_hidden(path: str) -> bool:

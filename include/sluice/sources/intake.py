@@ -90,6 +90,11 @@ class Intake(ABC, Generic[Kind]):
         yet."""
         return False
 
+    def cut(self, size: int) -> bool:
+        """Read what waits in batches of about so many bytes, where it is more and nothing else
+        bounds a batch; returns whether it does now."""
+        return False
+
     @abstractmethod
     def open(self, spark: SparkSession) -> DataFrame:
         """The unbounded frame: the user's columns and `_raw`, `_defect`, `_rescued`, `_source`."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from .jvm import JVM_GONE
+from .jvm import JVM_GONE, jvm_of
 
 
 def executor_cost(spark: SparkSession) -> dict[str, str]:
@@ -18,6 +18,15 @@ def executor_cost(spark: SparkSession) -> dict[str, str]:
     with suppress(*JVM_GONE):
         return {"executor_core_seconds": f"{sum_task_seconds(spark):.1f}"}
     return {}
+
+
+def storage_memory(spark: SparkSession) -> int:
+    """Bytes in which the executors that are there may hold rows; of a local master, its JVM's."""
+    there = list(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos())
+    driver = jvm_of(spark).org.apache.spark.SparkEnv.get().blockManager().blockManagerId()
+    place = driver.host(), driver.port()
+    executors = [info for info in there if (info.host(), info.port()) != place]
+    return sum(info.totalOnHeapStorageMemory() for info in executors or there)
 
 
 def sum_task_seconds(spark: SparkSession) -> float:

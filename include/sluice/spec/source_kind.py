@@ -94,6 +94,12 @@ class BoundedSource(SourceKind):
                 )
         return self
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether something says how large a batch may be."""
+        given = any(getattr(self, name) is not None for name in self.bounds)
+        return given or any(name.lower() in _BOUNDS for name in self.options)
+
     def in_one_batch(self) -> Self:
         """The source without bounds."""
         options = {name: v for name, v in self.options.items() if name.lower() not in _BOUNDS}

@@ -5,7 +5,6 @@ batch, so finding it means that the batch is complete. A batch of which an earli
 than that is taken back and judged anew.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from ..spark.kept import keep_rows
 from ..spark.operators import count_duplicates_in_operators, count_late_in_operators
 from .classify import judge, leave_text
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
+from .laps import Laps
 from .note import Note
 from .parts import Outcome, Split, write_parts
 from .plan import Plan
@@ -69,11 +69,11 @@ def process(plan: Plan, rights: Rights, batch: Batch) -> Entry:
     Raises RuleStop or SourceError before a byte of it is written, UnbalancedReport where the
     numbers of its parts contradict each other.
     """
-    began = time.monotonic()
+    laps = Laps()
     rights.check(plan.step.name)
-    result = _replay(plan, rights, batch) or _judge_and_write(plan, rights, batch)
+    result = _replay(plan, rights, batch) or _judge_and_write(plan, rights, batch, laps)
     rights.check(plan.step.name)
-    return _describe(plan, batch, result, time.monotonic() - began)
+    return _describe(plan, batch, result, laps)
 
 
 def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
@@ -95,7 +95,7 @@ def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
     return Result(outcome, conflicts, replayed=True)
 
 
-def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
+def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
     """Count, then write; whatever an earlier try left is taken back first."""
     take_back(plan, rights, batch.number, batch.frame.sparkSession)
     watermark = batch.watermark_ms if plan.delay_ms else 0
@@ -103,10 +103,12 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
     lookout = Lookout(plan.rules.row, watermark, newest, plan.rules.hidden, plan.gathers)
     with _kept(plan, batch) as (rows, source):
         survey = take_survey(rows, lookout, source)
+        laps.end("parse, rules")
         counts = _count(plan, batch, survey)
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
         with reduce_batch(plan, rows, survey, watermark, batch.taken.large) as unique:
+            laps.end("dedup")
             note = _note(plan, batch.run_id, watermark, survey, counts)
             match = plan.match(survey.oldest, survey.newest)
             refuse_unread(plan, rows)
@@ -117,9 +119,12 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch) -> Result:
                 lost = batch.taken.lost
                 split = Split(batch.number, rows, unique, survey.refused, lost, attempt, match)
                 outcome = write_parts(plan, split, note, may_write)
+                laps.end("write")
             # After the turn: this only reads, so no other writer need wait for it.
             conflicts = count_conflicts(plan, unique.rows, outcome, match)
+            laps.end("compare")
             delivered = _hand_over(plan, rights, batch, unique)
+            laps.end("sinks")
     return Result(outcome, conflicts, delivered, warning=told)
 
 
@@ -207,14 +212,13 @@ def _check_scan(plan: Plan, taken: BatchInput, survey: Survey) -> None:
         check_same(survey.scanned, survey.read, what, then, plan.where)
 
 
-def _describe(plan: Plan, batch: Batch, result: Result, seconds: float) -> Entry:
+def _describe(plan: Plan, batch: Batch, result: Result, laps: Laps) -> Entry:
     """A finished batch as its note beside the checkpoint tells of it."""
-    outcome, conflicts, taken = result.outcome, result.conflicts, batch.taken
-    note = outcome.note
+    conflicts, taken, note = result.conflicts, batch.taken, result.outcome.note
     report = BatchReport(
         batch_id=batch.number,
         key=plan.batch_key(batch.number),
-        counts=note.total(outcome.written),
+        counts=note.total(result.outcome.written),
         replayed=result.replayed,
         watermark_ms=batch.watermark_ms or None,
         event_time_min=_moment(note.oldest),
@@ -222,7 +226,8 @@ def _describe(plan: Plan, batch: Batch, result: Result, seconds: float) -> Entry
         files=taken.files,
         ranges=taken.ranges,
         delivered=result.delivered,
-        seconds=round(seconds, 3),
+        seconds=round(laps.total, 3),
+        timings={part: round(seconds, 3) for part, seconds in laps.seconds.items()},
         conflicts=conflicts.keys,
         overtaken=conflicts.overtaken,
         conflict_samples=list(conflicts.samples),

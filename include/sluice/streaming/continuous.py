@@ -20,7 +20,7 @@ from ..spec import Step, Trigger
 from ..storage import spark_folder
 from .drain import wait_a_moment
 from .run import Run
-from .tally import Tally
+from .tally import DRAIN, Tally
 from .transform import apply_transform, business_columns
 from .trigger import trigger_options
 
@@ -36,10 +36,9 @@ def run_continuous(run: Run, step: Step, tally: Tally, intake: Intake, trigger: 
     writer = _open(run, step, intake)
     place = spark_folder(tally.checkpoint)
     writer = writer.option("checkpointLocation", place).trigger(**trigger_options(trigger))
-    began = time.monotonic()
-    _wait(writer, run, step, run.mode.end(trigger, run.deadline) or run.deadline)
-    complete_epochs(place)
-    tally.spend("drain", time.monotonic() - began)
+    with tally.spending(DRAIN):
+        _wait(writer, run, step, run.mode.end(trigger, run.deadline) or run.deadline)
+        complete_epochs(place)
     tally.warn(*intake.warnings)
     if Checkpoint.below(tally.checkpoint).newest_commit == before:
         tally.warn(

@@ -17,12 +17,14 @@ from ..spark.output_mode import check_output_mode, is_stateful
 from ..spark.table_setup import Layout, ensure_table, register
 from ..spec import SYSTEM_COLUMNS, Step
 from . import quarantine
+from .bounds import open_bounded
 from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
     refuse_incomparable,
     refuse_lost_target,
+    refuse_renamed,
     refuse_replacing,
     refuse_sending_twice,
     refuse_unjudged,
@@ -30,7 +32,7 @@ from .preflight import (
 from .run import Run
 from .survey import is_good
 from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
-from .transform import apply_transform, business_columns
+from .transform import business_columns
 
 
 def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFrame, Plan]:
@@ -40,7 +42,8 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
     anything is read or written.
     """
     refuse_sending_twice(run, step)
-    frame = apply_transform(intake.open(run.spark), run.pipeline.folder, step.transform)
+    refuse_renamed(run, step)
+    frame = open_bounded(run, step, intake)
     columns = business_columns(frame)
     _check_columns(step, columns)
     rules = _compile(run, step, columns)

@@ -1,7 +1,6 @@
 """Drains one step: plan its stream, run it, plan it again without a file nobody can read, judge the
 rows it wrote."""
 
-import time
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -29,7 +28,8 @@ from .planning import plan_step
 from .refusals import BatchStopped
 from .replacing import widen_range
 from .run import Run
-from .tally import Facts, Tally
+from .tally import DRAIN, Facts, Tally
+from .tries import describe_abandoned
 
 
 def begin_step(run: Run, step: Step) -> Tally:
@@ -95,22 +95,22 @@ def _try_once(course: Course) -> bool:
     """Plan and drain; True unless the time budget ended it. Table-level rules are judged on what
     was written, however the drain ended."""
     run, tally = course.run, course.tally
-    began = time.monotonic()
-    frame, plan = _plan(course)
-    followers = Followers(run, course.step, plan.outlet, plan.generation)
-    followers.open(tally, plan.open_batch)
-    tally.spend("prepare", time.monotonic() - began)
+    with tally.spending("prepare"):
+        frame, plan = _plan(course)
+        followers = Followers(run, course.step, plan.outlet, plan.generation)
+        followers.open(tally, plan.open_batch)
     if course.intake.is_empty:
         followers.follow(run.spark, tally)
         return True
-    began = time.monotonic()
 
     def take(rows: DataFrame, number: int) -> None:
         entry = take_batch(course, plan, rows, number)
-        followers.follow(rows.sparkSession, tally, [entry])
+        with tally.spending("sinks"):
+            followers.follow(rows.sparkSession, tally, [entry])
 
     try:
-        done = drain(frame, take, _query(course))
+        with tally.spending(DRAIN):
+            done = drain(frame, take, _query(course))
         _note_end(course, done)
         ended = True
     except OutOfTime:
@@ -125,9 +125,9 @@ def _try_once(course: Course) -> bool:
     except Exception:
         _keep_unjudged(plan, tally)
         raise
-    finally:
-        tally.spend("drain", time.monotonic() - began)
     tally.close()
+    if ended and not tally.finished:
+        Checkpoint.below(tally.checkpoint).note_look()
     _judge(run, plan, tally)
     followers.follow(run.spark, tally)
     return ended
@@ -139,7 +139,7 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     _look_at_target(tally)
     with run.rights.turn(step.name, table):  # it may create the tables
         frame, plan = plan_step(run, step, course.intake, tally.facts.target)
-    tally.warn(*course.intake.warnings)
+    tally.warn(*course.intake.warnings, *describe_abandoned(plan, run.spark))
     tally.judge_by(plan.rules.row)
     run.on_progress(step.name, tally.amount, course.intake.total, None)
     return frame, plan
@@ -194,9 +194,8 @@ def _judge(run: Run, plan: Plan, tally: Tally) -> None:
         why = "the time budget ended the run before a row was written"
         tally.table_results = could_not_judge(plan.rules.table, why)
     if tally.finished and plan.rules.table and plan.target.exists:
-        began = time.monotonic()
-        tally.table_results = judge_run(run.spark, plan, tally.finished)
-        tally.spend("table rules", time.monotonic() - began)
+        with tally.spending("table rules"):
+            tally.table_results = judge_run(run.spark, plan, tally.finished)
 
 
 def _keep_unjudged(plan: Plan, tally: Tally) -> None:

@@ -1,7 +1,9 @@
 """What the batches of a step came to: the one thing that changes while a step runs."""
 
-from collections import Counter
-from collections.abc import Iterable
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..backlog import Watched, table_version, watch_table, write_mark
@@ -17,7 +19,11 @@ from ..report import (
     merge_ranges,
 )
 from ..storage import Paths
+from .laps import PARTS
 from .survey import Verdict
+
+DRAIN = "plan, commit"
+"""The phase of a drain beside its batches: Spark plans each, and commits it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Tally:
         self.left_for_next_run = False
         self._rules: list[RowRule] = []
         self._refused: dict[str, Verdict] = {}
-        self._timings: dict[str, float] = {}
+        self._timings: dict[str, float] = defaultdict(float)
         self._passed: Counter[str] = Counter()
         self._positions: dict[str, Position] = {}
         self._watched: Watched | None = None
@@ -77,6 +83,8 @@ class Tally:
         """Note a finished batch, before Spark commits it."""
         note_batch(self.checkpoint, entry)
         self.finished.append(entry)
+        for part, seconds in entry.batch.timings.items():
+            self._timings[part] += seconds
 
     def judge_by(self, rules: list[RowRule]) -> None:
         """The row-level rules whose verdicts the batches carry."""
@@ -119,9 +127,14 @@ class Tally:
         """What a person should know, each once."""
         self.warnings += [s for s in dict.fromkeys(sentences) if s not in self.warnings]
 
-    def spend(self, phase: str, seconds: float) -> None:
-        """Add to the time of a phase."""
-        self._timings[phase] = self._timings.get(phase, 0.0) + seconds
+    @contextmanager
+    def spending(self, phase: str) -> Iterator[None]:
+        """Add the time that a block takes to that of a phase."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._timings[phase] += time.monotonic() - began
 
     def close(self) -> None:
         """Leave out a batch that Spark did not commit: the next run gets it again, finds its rows
@@ -167,8 +180,16 @@ class Tally:
             left_for_next_run=self.left_for_next_run,
             versions={name: version for name, version in versions.items() if version is not None},
             warnings=list(self.warnings),
-            timings={phase: round(seconds, 3) for phase, seconds in self._timings.items()},
+            timings=dict(self._list_phases()),
         )
+
+    def _list_phases(self) -> Iterable[tuple[str, float]]:
+        """Seconds by phase; of the drain what its batches' parts leave."""
+        parts = sum(self._timings.get(part, 0.0) for part in PARTS)
+        for phase, spent in self._timings.items():
+            seconds = round(spent - parts if phase == DRAIN else spent, 3)
+            if seconds > 0:
+                yield phase, seconds
 
     def _deliveries(self) -> list[Delivered]:
         """What further sinks got, as far as no other report tells."""

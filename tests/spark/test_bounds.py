@@ -1,0 +1,83 @@
+"""A backlog that is larger than the memory is cut into batches by itself, where that decides
+nothing."""
+
+import gzip
+
+import pytest
+from sluice.streaming import bounds
+
+from .shop import WINDOWS, Shop, order
+
+WHOLE = {"start": "2026-01-01", "end": "2026-02-01"}
+STOP = {
+    "type": "expect_column_values_to_not_be_null",
+    "kwargs": {"column": "order_id"},
+    "on_fail": "stop",
+}
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch) -> Shop:
+    """Six files of an order each, and a memory that takes about two of them."""
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 250)
+    shop = Shop(tmp_path)
+    for number in range(6):
+        shop.land(order(number))
+    return shop
+
+
+def count_batches(shop: Shop, **request: object) -> int:
+    report = shop.run(**request)
+    assert (report.error, report.counts.read) == (None, 6)
+    return len(report.steps[0].batches)
+
+
+def test_a_backlog_larger_than_the_memory_comes_in_batches_and_the_table_is_the_same(spark, shop):
+    assert 2 < count_batches(shop) <= 6
+    assert shop.ids(spark) == [f"o{number}" for number in range(6)]
+
+
+def test_a_backlog_that_fits_comes_in_one_batch(shop, monkeypatch):
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 10**9)
+    assert count_batches(shop) == 1
+
+
+def test_what_the_pipeline_says_is_what_counts(shop):
+    shop.step["source"]["max_files_per_batch"] = 4
+    shop.write()
+    assert count_batches(shop) == 2
+
+
+@pytest.mark.parametrize("late", ["keep", "drop"])
+def test_where_the_cut_decides_what_is_late_all_comes_in_one_batch(shop, late):
+    shop.step["dedup"]["late"] = late
+    shop.write()
+    assert count_batches(shop) == 1
+
+
+def test_where_a_rule_stops_a_batch_all_is_judged_in_one(shop):
+    shop.step["rules"] = [STOP]
+    shop.write()
+    assert count_batches(shop) == 1
+
+
+def test_a_range_is_replaced_in_one_batch(shop):
+    assert count_batches(shop, window=WHOLE, write="replace") == 1
+
+
+def test_a_transform_that_keeps_state_gets_all_in_one_batch(shop):
+    (shop.folder / "t.py").write_text(WINDOWS)
+    shop.step |= {"dedup": None, "sink": {"mode": "append"}, "rules": []}
+    shop.step["transform"] = "t.py:sums"
+    shop.write()
+    assert count_batches(shop) == 1
+
+
+def test_packed_files_are_taken_for_more_than_their_size(shop, spark):
+    for path in shop.landing.glob("*.json"):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    shop.step["source"]["pattern"] = "*.gz"
+    shop.write()
+    assert count_batches(shop) == 6
+    assert shop.ids(spark) == [f"o{number}" for number in range(6)]
