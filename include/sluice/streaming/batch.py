@@ -232,7 +232,7 @@ def _describe(plan: Plan, batch: Batch, result: Result, laps: Laps) -> Entry:
         overtaken=conflicts.overtaken,
         conflict_samples=list(conflicts.samples),
         lateness=note.lateness,
-        warnings=[result.warning] if result.warning else [],
+        warnings=[told for told in (result.warning, conflicts.warning) if told],
     )
     report.counts.check(f"{plan.where} batch {batch.number}")
     return Entry(

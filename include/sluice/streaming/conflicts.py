@@ -1,10 +1,12 @@
 """Counts the keys of which copies say different things."""
 
+import logging
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ..spark.failure import SPARK_FAILED
 from ..spark.tables import frame_of
 from .classify import judge
 from .copies import Copies
@@ -15,15 +17,19 @@ from .reduction import select_good
 from .survey import is_late
 from .target import ReplaceRange
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Conflicts:
     """Keys that came with differing content. `overtaken`: of which a row ranks before the one in
-    the table, which stays. `samples`: two of them; none where a key may not be shown."""
+    the table, which stays. `samples`: two of them; none where a key may not be shown. `warning`:
+    why nobody can say it any more."""
 
     keys: int = 0
     overtaken: int = 0
     samples: tuple[str, ...] = ()
+    warning: str = ""
 
 
 def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str) -> Conflicts:
@@ -36,7 +42,16 @@ def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str)
     copies = plan.copies
     if copies is None or copies.are_equal or not outcome.written.duplicate or not match:
         return Conflicts()
-    found = copies.find_conflicts(unique, _table_before(plan, copies, unique, outcome), match)
+    try:
+        found = copies.find_conflicts(unique, _table_before(plan, copies, unique, outcome), match)
+    except SPARK_FAILED:
+        if not copies.replaces:
+            raise
+        _log.warning("the table before batch %s cannot be read", outcome.number, exc_info=True)
+        return Conflicts(  # since a crash, its log was cleaned or its files were
+            warning=f"what the table held before batch {outcome.number} cannot be read any more: "
+            "whether copies of a key differ in it is not known"
+        )
     overtaken = found["overtaken"] if copies.order and not copies.replaces else 0
     shown = found["conflicts"] and not plan.rules.hidden & set(copies.keys)
     samples = sorted({found["first"], found["last"]}) if shown else []
