@@ -48,8 +48,8 @@ class Operator:
         self._write()
 
     def choose(self, kind: str) -> None:
-        """The kind of pipeline of this history: `files`, `ranked` (of the rows of a key one stays,
-        and the sink follows), or `table` (a Delta table is the source)."""
+        """The kind of pipeline of this history: `files`, `large` ones, `ranked` (of the rows of a
+        key one stays, and the sink follows), or `table` (a Delta table is the source)."""
         if kind == "ranked":
             self.store |= {"mode": "upsert", "keys": ["order_id"]}
             self.edit(order=1)

@@ -18,6 +18,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from sluice.sources import files
+from sluice.streaming import reduction
 
 from tests.crash.fault_points import OPERATIONS, Operation
 from tests.crash.operator import Operator
@@ -27,7 +29,10 @@ SEED = int(os.environ.get("SLUICE_CHAOS_SEED", "20260101"))
 ACTS = 10
 KINDS = ["new", "copy", "large", "negative", "broken", "bad copy", "renamed", "extra"]
 KINDS += ["better", "worse"]
-SHOPS = ["files", "files", "ranked", "table"]
+SHOPS = ["files", "ranked", "table", "large"]
+LARGE = {(files, "CROWDING_BYTES"): 0, (reduction, "FEW"): 0.0}
+"""What makes a batch go the way of a large one, whose rows lie on disk."""
+USUAL = {(module, name): getattr(module, name) for module, name in LARGE}
 POSITION = Operation("position of a sink", r"/positions/.*\.json$", side="Python")
 MET = [POSITION, *(o for o in OPERATIONS if o.shop in ("running", "new"))]
 FAULTS = [(operation, moment) for operation in MET for moment in operation.moments]
@@ -40,6 +45,8 @@ class Tuesday(RuleBasedStateMachine):
 
     begin = None
     """Makes an operator in a new folder."""
+    patch = None
+    """The test's own monkeypatch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +56,8 @@ class Tuesday(RuleBasedStateMachine):
         shop=st.sampled_from(SHOPS), kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
     )
     def begin_with_a_file(self, shop, kinds):
+        for (module, name), value in LARGE.items():
+            self.patch.setattr(module, name, value if shop == "large" else USUAL[module, name])
         self.he.choose(shop)
         self.he.land(kinds)
 
@@ -157,7 +166,7 @@ def test_whatever_an_operator_does_every_row_has_one_fate(
         folder = tmp_path / f"history-{next(count)}"
         return Operator(spark, power, postgres, Path(folder))
 
-    Tuesday.begin = staticmethod(begin)
+    Tuesday.begin, Tuesday.patch = staticmethod(begin), monkeypatch
     seed(SEED)(Tuesday)
     run_state_machine_as_test(
         Tuesday,

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sluice.report import Counts
+from sluice.sources import files
+from sluice.streaming import reduction
 
 from .histories import (
     KEYS,
@@ -91,11 +93,16 @@ def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(
         backlog=backlogs(histories),
         bound=st.sampled_from([1, None]),
         order_by=st.sampled_from(ORDERS if ordered else [[]]),
+        large=st.booleans(),
     )
-    def check(backlog, bound, order_by):
+    def check(backlog, bound, order_by, large):
         folder = tmp_path_factory.mktemp("cut")
         try:
-            check_cut(spark, folder, backlog, bound, order_by)
+            with pytest.MonkeyPatch.context() as patch:
+                if large:  # whose rows are kept on disk, and sorted only where keys are shared
+                    patch.setattr(files, "CROWDING_BYTES", 0)
+                    patch.setattr(reduction, "FEW", 0.0)
+                check_cut(spark, folder, backlog, bound, order_by)
         finally:
             shutil.rmtree(folder)
 

@@ -118,6 +118,16 @@ class Copies:
         found = grouped.agg(*kept, F.count(F.lit(1)).alias(COPIES))
         return found.withColumns({CONTENT: F.lit(0), DIFFERS: F.lit(False)})
 
+    def key_hash(self) -> Column:
+        """A number that rows of equal keys share."""
+        return F.xxhash64(*[col(key) for key in self.keys])
+
+    def mark_alone(self, rows: DataFrame) -> DataFrame:
+        """Rows of keys that no other row has, as `reduce` marks them."""
+        return rows.withColumns(
+            {CONTENT: F.expr(self.content()), DIFFERS: F.lit(False), COPIES: F.lit(1)}
+        )
+
     def content(self, row: str = "") -> str:
         """SQL: one number for what a row says, in which the place of a NULL counts."""
         terms: list[str] = []

@@ -1,16 +1,25 @@
 """The rows of a batch that may be written, one a key, kept and counted."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..spark.columns import COPIES, RESCUED, SOURCE, TIME, col
 from ..spark.kept import keep_rows
+from .copies import Copies
 from .plan import Plan
 from .survey import Survey, is_good, is_late
 from .written import Given, Unique, check_same
+
+FEW = 0.3
+"""Share of rows with a key of their own below which finding them out does not pay."""
+_MOST = 10**7
+"""Rows with shared keys of which every executor can hold the hashes."""
+_HASH = "_key_hash"
+Reduce = Callable[[DataFrame], DataFrame]
 
 
 @contextmanager
@@ -20,7 +29,8 @@ def reduce_batch(
     """Reduce the good rows of a judged batch to one a key, the late ones among them where they are
     not dropped: of a late and a timely row of a key, the timely one.
 
-    Raises UnbalancedReport where the reduction meets other rows than the survey counted.
+    Args: large: the rows are kept where they cost no memory, and sorting all of them would cost
+    much. Raises UnbalancedReport where the reduction meets other rows than the survey counted.
     """
     good = select_good(plan, frame)
     expected = survey.good
@@ -31,11 +41,47 @@ def reduce_batch(
         return
     last = is_late(watermark_ms) if plan.late == "keep" else None
     spread = (survey.newest or 0) - (survey.oldest or 0)
-    with keep_rows(plan.copies.reduce(good, spread, last), large) as rows:
+    reduce = partial(plan.copies.reduce, spread=spread, last=last)
+    way = _reduce_shared if large else _reduce_all
+    with way(plan, plan.copies, good, expected, reduce) as unique:
+        yield unique
+
+
+@contextmanager
+def _reduce_all(
+    plan: Plan, copies: Copies, good: DataFrame, expected: int, reduce: Reduce
+) -> Iterator[Unique]:
+    """Sort all rows by their keys."""
+    with keep_rows(reduce(good)) as rows:
         given, keys = rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
         found = "went into the reduction"
         check_same(expected, given or 0, "rows were found good", found, plan.where)
         yield Unique(rows, Given(given or 0, keys))
+
+
+@contextmanager
+def _reduce_shared(
+    plan: Plan, copies: Copies, good: DataFrame, expected: int, reduce: Reduce
+) -> Iterator[Unique]:
+    """Sort only rows of keys that another row may have, by a hash of the key; the others, most
+    often nearly all, go by unsorted.
+
+    The rows that are alone are counted by what writes them: it has to meet as many as are left.
+    """
+    hashed = good.withColumn(_HASH, copies.key_hash())
+    counted = hashed.groupBy(_HASH).agg(F.count(F.lit(1)).alias(COPIES))
+    with keep_rows(counted.where(F.col(COPIES) > 1)) as shared:
+        rows = shared.agg(F.coalesce(F.sum(COPIES), F.lit(0))).collect()[0][0]
+        if expected - rows < FEW * expected or rows > _MOST:
+            with _reduce_all(plan, copies, good, expected, reduce) as unique:
+                yield unique
+            return
+        hashes = F.broadcast(shared.select(_HASH))
+        several = hashed.join(hashes, _HASH, "left_semi").drop(_HASH)
+        alone = hashed.join(hashes, _HASH, "left_anti").drop(_HASH)
+        with _reduce_all(plan, copies, several, rows, reduce) as reduced:
+            both = copies.mark_alone(alone).unionByName(reduced.rows)
+            yield Unique(both, Given(expected, expected - rows + reduced.given.keys))
 
 
 def select_good(plan: Plan, frame: DataFrame) -> DataFrame:
