@@ -76,6 +76,11 @@ class FileSource(Records):
         return self
 
     @property
+    def is_read_by_lines(self) -> bool:
+        """Unless a record may span lines, or another sign than a line break ends it."""
+        return not self.spans_lines and not any(o.lower() == "linesep" for o in self.options)
+
+    @property
     def spans_lines(self) -> bool:
         """As `multi_line` says."""
         return self.multi_line

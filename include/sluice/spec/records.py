@@ -44,6 +44,11 @@ class Records(BoundedSource):
         return False
 
     @property
+    def is_read_by_lines(self) -> bool:
+        """True where no record holds a line break."""
+        return False
+
+    @property
     def declared(self) -> dict[str, str]:
         """The schema."""
         return self.columns

@@ -30,6 +30,7 @@ from ..spark.columns import (
 )
 from ..spark.plans import analyzed_plan, kind, walk
 from ..spec import Step
+from .verdicts import pack
 
 _NO_TIME = "0001-01-01 00:00:00"
 
@@ -136,21 +137,17 @@ def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRul
                 ),
             )
         ]
-    checks: list[Column] = []
-    for number, rule in enumerate(rules):
-        checks += [
-            (sound & rule.evaluated).alias(f"e{number}"),
-            (sound & rule.unexpected).alias(f"u{number}"),
-        ]
-        if rule.spec.on_fail == "quarantine":
-            reasons.append(F.when(sound & rule.unexpected, F.lit(rule.name)))
+    unexpected = [sound & rule.unexpected for rule in rules]
+    reasons += [
+        F.when(broken, F.lit(rule.name))
+        for rule, broken in zip(rules, unexpected, strict=True)
+        if rule.spec.on_fail == "quarantine"
+    ]
     given = F.array(*[F.coalesce(reason, F.lit("")) for reason in reasons])
-    frame = frame.withColumn(
-        REASONS, F.array_remove(given, "")
-    )  # unlike array_compact, it is compiled
-    return frame.withColumn(
-        CHECKS, F.struct(*checks) if checks else F.struct(F.lit(False).alias("e"))
-    )
+    given = F.array_remove(given, "")  # unlike array_compact, it is compiled
+    none = F.array().cast("array<string>")  # of most rows, which need no list to be made
+    frame = frame.withColumn(REASONS, F.when(F.coalesce(*reasons).isNull(), none).otherwise(given))
+    return frame.withColumn(CHECKS, pack([sound & rule.evaluated for rule in rules], unexpected))
 
 
 def leave_text(judged: DataFrame) -> DataFrame:

@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from ..quality.rules import RowRule
 from ..report import BOUNDS
 from ..spark.columns import (
-    CHECKS,
     DEFECT,
     ENTERED,
     FILTERED,
@@ -26,6 +25,7 @@ from ..spark.columns import (
 )
 from ..spark.scans import count_scanned
 from ..spec import rule_columns
+from .verdicts import is_evaluated, is_unexpected
 
 _SAMPLE_LENGTH = 80
 
@@ -76,6 +76,11 @@ def is_late(watermark_ms: int) -> Column:
     return F.unix_micros(TIME) <= F.lit(watermark_ms * 1000) if watermark_ms > 0 else F.lit(False)
 
 
+def _count(condition: Column) -> Column:
+    """Rows of a condition. Not `count_if`, which adds a column a condition to every row."""
+    return F.count(F.when(condition, F.lit(1)))
+
+
 def _samples(number: int, rule: RowRule, hidden: frozenset[str]) -> list[Column]:
     """The smallest and the largest value that broke a rule: two samples that no cut of the backlog
     changes."""
@@ -83,7 +88,7 @@ def _samples(number: int, rule: RowRule, hidden: frozenset[str]) -> list[Column]
     if hidden & set(columns):
         return []
     text = F.concat_ws(", ", *[F.coalesce(col(c).cast("string"), F.lit("NULL")) for c in columns])
-    shown = F.when(F.col(f"{CHECKS}.u{number}"), F.substring(text, 1, _SAMPLE_LENGTH))
+    shown = F.when(is_unexpected(number), F.substring(text, 1, _SAMPLE_LENGTH))
     return [F.min(shown).alias(f"lo{number}"), F.max(shown).alias(f"hi{number}")]
 
 
@@ -93,7 +98,7 @@ def _lateness(newest_ms: int | None, good: Column) -> list[Column]:
     if newest_ms is None:
         return []
     behind = F.when(good, F.lit(newest_ms * 1000) - F.unix_micros(TIME))
-    return [F.count_if(behind > bound * 1_000_000).alias(f"behind{bound}") for bound in BOUNDS]
+    return [_count(behind > bound * 1_000_000).alias(f"behind{bound}") for bound in BOUNDS]
 
 
 def _bars(seen: Row, newest_ms: int | None) -> list[int]:
@@ -129,22 +134,22 @@ def take_survey(frame: DataFrame, lookout: Lookout, source: DataFrame | None = N
     rules, gathers = lookout.rules, lookout.gathers
     late, good = is_late(lookout.watermark_ms), is_good()
     measures = [
-        F.count_if(F.col(DEFECT).isNotNull()).alias("malformed"),
-        F.count_if(F.col(STAGE) == PARSED).alias("counted"),
-        F.count_if(F.col(STAGE) == FILTERED).alias("filtered"),
-        F.count_if((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
-        F.count_if(F.size(REASONS) > 0).alias("refused"),
-        F.count_if(good & late).alias("late"),
-        F.count_if(good).alias("good"),
-        F.count_if(F.col(RESCUED).isNotNull()).alias("rescued"),
+        _count(F.col(DEFECT).isNotNull()).alias("malformed"),
+        _count(F.col(STAGE) == PARSED).alias("counted"),
+        _count(F.col(STAGE) == FILTERED).alias("filtered"),
+        _count((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
+        _count(F.size(REASONS) > 0).alias("refused"),
+        _count(good & late).alias("late"),
+        _count(good).alias("good"),
+        _count(F.col(RESCUED).isNotNull()).alias("rescued"),
         F.min(F.when(good, F.unix_micros(TIME))).alias("oldest"),
         F.max(F.when(good, F.unix_micros(TIME))).alias("newest"),
     ]
     measures += _lateness(lookout.newest_ms, good)
     for number, rule in enumerate(rules):
         measures += [
-            F.count_if(f"{CHECKS}.e{number}").alias(f"e{number}"),
-            F.count_if(f"{CHECKS}.u{number}").alias(f"u{number}"),
+            _count(is_evaluated(number)).alias(f"e{number}"),
+            _count(is_unexpected(number)).alias(f"u{number}"),
         ]
         measures += _samples(number, rule, lookout.hidden)
     counted = frame.agg(*measures)

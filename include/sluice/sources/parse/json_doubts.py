@@ -30,8 +30,8 @@ from .ddl import is_time
 _HUGE_NUMBER = r"[:\[,]\s*-?(?:[0-9]{13}|[0-9][0-9.]*[eE]\+?[0-9]{3})"
 """A number that may be read as Infinity, also where the schema wants text or knows no such field,
 or one that is no time of the years 1 to 9999."""
-_BEFORE_COLON = (" :", "\t:", "\r:", "\n:", "':")
-"""Ways to write a name that does not end in `":`."""
+_BEFORE_COLON, _BROKEN = (" :", "\t:", "':"), ("\r:", "\n:")
+"""Ways to write a name that does not end in `":`; the latter not in a line of a file."""
 Count = Column | int
 
 
@@ -66,11 +66,14 @@ def _is_plain_by_counts(source: Records, kinds: dict[str, DataType]) -> Column:
     named = [_is_named(name).cast("int") for name in kinds]
     names = _sum(named) + _sum(names for names, _ in found)
     braces = _sum(braces for _, braces in found)
-    terms = [_occurs('":', ":") == names, raw.endswith("}"), _occurs("}", "") == braces + 1]
-    terms += [~raw.contains(sign) for sign in _BEFORE_COLON]
+    terms = [_occurs('":', ":") == names, raw.endswith("}")]
+    signs = _BEFORE_COLON if source.is_read_by_lines else _BEFORE_COLON + _BROKEN
+    terms += [~raw.contains(sign) for sign in signs]
     terms += [_is_plain_value(source, name, kind) for name, kind in kinds.items()]
-    if not all(map(_is_scalar, kinds.values())):
-        terms.append(~raw.rlike(_HUGE_NUMBER))
+    if all(map(_is_scalar, kinds.values())):
+        terms.append(~_without_end(raw).contains("}"))
+    else:
+        terms += [_occurs("}", "") == braces + 1, ~raw.rlike(_HUGE_NUMBER)]
     return reduce(Column.__and__, terms)
 
 
@@ -86,6 +89,11 @@ def _occurs(sign: str, rest: str) -> Column:
     """How often a sign stands in the text; `rest` is the sign without one byte."""
     raw = F.col(RAW)
     return F.octet_length(raw) - F.octet_length(F.replace(raw, F.lit(sign), F.lit(rest)))
+
+
+def _without_end(raw: Column) -> Column:
+    """The text without its last byte. By bytes: finding a place by characters reads all of them."""
+    return F.substring(raw.cast("binary"), F.lit(1), F.octet_length(raw) - 1).cast("string")
 
 
 def _is_named(name: str) -> Column:
@@ -135,10 +143,14 @@ def _is_plain_value(source: Records, name: str, kind: DataType) -> Column:
     none, and a time that was one, whose seconds may have wrapped around."""
     raw, value = F.col(RAW), _typed(name)
     if is_time(source.columns[name]):
-        quoted = raw.contains(f'"{name}":"') | raw.contains(f'"{name}": "')
+        spaced = raw.contains('": ')  # which most often the first name shows
+        quoted = F.when(spaced, raw.contains(f'"{name}": "')).otherwise(raw.contains(f'"{name}":"'))
         return value.isNull() | quoted
     if isinstance(kind, StringType):
-        return value.isNull() | ~value.contains("Infinity")
+        # What was no text in the record is written as JSON: an object, a list, a quoted name.
+        written = value.startswith('"') | value.startswith("{") | value.startswith("[")
+        huge = value.isin("Infinity", "-Infinity") | (written & value.contains("Infinity"))
+        return value.isNull() | ~huge
     return F.lit(True)
 
 

@@ -30,7 +30,10 @@ def split_text(lines: DataFrame, source: Records) -> DataFrame:
     `_valid`.
     """
     lines = _split(decode(lines, source), source)
-    return lines.where(~F.col("_valid") | (F.btrim(F.col(RAW), F.lit(_BLANK)) != ""))
+    raw = F.col(RAW)
+    # Nearly every record begins with a sign beyond the blank ones, which costs nothing to see.
+    told = (raw >= "!") | (F.btrim(raw, F.lit(_BLANK)) != "")
+    return lines.where(~F.col("_valid") | told)
 
 
 def parse_text(
