@@ -80,7 +80,10 @@ def _reduce_shared(
         several = hashed.join(hashes, _HASH, "left_semi").drop(_HASH)
         alone = hashed.join(hashes, _HASH, "left_anti").drop(_HASH)
         with _reduce_all(plan, copies, several, rows, reduce) as reduced:
-            both = copies.mark_alone(alone).unionByName(reduced.rows)
+            # Another column in its place: Spark takes what it knows of columns that kept rows have
+            # no more for true of a union of them, and fails.
+            first = reduced.rows.withColumn(COPIES, F.lit(1))
+            both = copies.mark_alone(alone).unionByName(first)
             yield Unique(both, Given(expected, expected - rows + reduced.given.keys))
 
 
