@@ -16,7 +16,7 @@ from sluice.setup.jars import jar_paths
 
 from tests.benchmarks.bench import compare
 from tests.benchmarks.order_files import write_orders
-from tests.benchmarks.process import cpu_seconds
+from tests.benchmarks.process import cpu_seconds, watch_memory
 
 HERE = Path(__file__).parent
 ROWS_PER_FILE = 125_000
@@ -30,6 +30,8 @@ class Bench:
         files = max(1, rows // ROWS_PER_FILE)
         self.landing = write_orders(scratch / "landing", rows, files)
         os.environ["BACKLOG_LANDING"] = str(self.landing)  # the pipeline's
+        self.peaks = {"ours": 0, "tuned": 0}
+        """Bytes of memory, of whole process trees."""
 
     def _empty(self, name: str) -> Path:
         folder = self.scratch / name
@@ -41,14 +43,20 @@ class Bench:
         """One run of the pipeline with fourteen rules."""
         spec, root = str(HERE / "backlog.yaml"), str(self._empty("ours"))
         command = [sys.executable, "-m", "sluice.cli", "run", "--spec", spec, "--root", root]
-        return cpu_seconds(command, self.log)
+        return self._run("ours", command)
+
+    def _run(self, job: str, command: list[str]) -> float:
+        with watch_memory() as most:
+            seconds = cpu_seconds(command, self.log)
+        self.peaks[job] = max(self.peaks[job], most[0])
+        return seconds
 
     def tuned(self, *java: str) -> float:
         """One run of the hand-written job."""
         jars = ":".join(map(str, jar_paths("core")))
         job, root = "tests.benchmarks.plain_backlog", str(self._empty("tuned"))
         command = [sys.executable, "-m", job, str(self.landing), root, jars, *java]
-        return cpu_seconds(command, self.log)
+        return self._run("tuned", command)
 
 
 def main() -> None:
@@ -65,6 +73,8 @@ def main() -> None:
         )
         compare("by hand", options.size, bench.ours, bench.tuned, 1.4)
         flags = java_options(small=False)
+        ours, tuned = (bench.peaks[job] / 1e6 for job in ("ours", "tuned"))
+        print(f"peak memory  ours {ours:,.0f} MB  tuned {tuned:,.0f} MB  ratio {ours / tuned:.2f}")
         compare("our flags", options.size, bench.ours, lambda: bench.tuned(flags), 1.6)
 
 

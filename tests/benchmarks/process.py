@@ -8,8 +8,9 @@ import ctypes
 import os
 import resource
 import subprocess
-from collections.abc import Collection
-from contextlib import suppress
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -36,6 +37,30 @@ def cpu_seconds(command: list[str], log: Path, servers: Collection[int] = ()) ->
             code, command, output=log.read_text(errors="replace")[-2000:]
         )
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@contextmanager
+def watch_memory(every: float = 0.3) -> Iterator[list[int]]:
+    """Look after the memory of all descendants; yields a list that holds the most there was so far,
+    bytes. Of pages that several hold each counts its part: a process that is just being forked off
+    does not double them."""
+    most, ended = [0], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(every):
+            total = 0
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    total += process.memory_full_info().pss
+            most[0] = max(most[0], total)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield most
+    finally:
+        ended.set()
+        thread.join()
 
 
 def reap_descendants(servers: Collection[int] = ()) -> None:
