@@ -71,11 +71,11 @@ def main() -> None:
         print(
             f"{options.rows:,} rows, {size / 1e6:.0f} MB; {options.size} pair(s) each", flush=True
         )
-        compare("by hand", options.size, bench.ours, bench.tuned, 1.4)
+        compare("by hand", options.size, bench.ours, bench.tuned, 1.2)
         flags = java_options(small=False)
         ours, tuned = (bench.peaks[job] / 1e6 for job in ("ours", "tuned"))
         print(f"peak memory  ours {ours:,.0f} MB  tuned {tuned:,.0f} MB  ratio {ours / tuned:.2f}")
-        compare("our flags", options.size, bench.ours, lambda: bench.tuned(flags), 1.6)
+        compare("our flags", options.size, bench.ours, lambda: bench.tuned(flags), 1.35)
 
 
 if __name__ == "__main__":
