@@ -23,6 +23,7 @@ from sluice.streaming import reduction
 
 from tests.crash.fault_points import OPERATIONS, Operation
 from tests.crash.operator import Operator
+from tests.crash.view import FACTORS
 
 HISTORIES = int(os.environ.get("SLUICE_CHAOS", "6"))
 SEED = int(os.environ.get("SLUICE_CHAOS_SEED", "20260101"))
@@ -83,7 +84,7 @@ class Tuesday(RuleBasedStateMachine):
     def edit_rule(self, limit):
         self.he.edit(limit=limit)
 
-    @rule(factor=st.sampled_from([1, 3]))
+    @rule(factor=st.sampled_from(FACTORS))
     def edit_transform(self, factor):
         self.he.edit(factor=factor)
 

@@ -12,6 +12,10 @@ from tests.crash.tuesday import Fates, Seen
 from tests.spark.shop import Shop
 
 
+FACTORS = (1, 3)
+"""By which the transform may multiply amounts."""
+
+
 class Upstream:
     """A Delta table of orders that others write and the pipeline reads; a commit is what a file is
     elsewhere."""
@@ -23,7 +27,8 @@ class Upstream:
         """Commit some orders."""
         rows = [json.loads(line) for line in lines]
         for row, line in zip(rows, lines, strict=True):
-            self._lines[row.get("order_id"), row["amount"]] = line
+            for factor in FACTORS:
+                self._lines[row.get("order_id"), row["amount"] * factor] = line
         values = [(row.get("order_id"), row["amount"], row["at"]) for row in rows]
         frame = self.spark.createDataFrame(values, "order_id string, amount double, at string")
         frame = frame.withColumn("at", frame.at.cast("timestamp")).coalesce(1)
@@ -34,7 +39,7 @@ class Upstream:
         shutil.rmtree(self.path)
 
     def line_of(self, row: str) -> str:
-        """The line that a row was landed as."""
+        """The line that a row was landed as: of a table what the transform made of it is kept."""
         found = json.loads(row)
         return self._lines[found.get("order_id"), found["amount"]]
 

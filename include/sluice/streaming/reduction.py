@@ -42,17 +42,20 @@ def reduce_batch(
     last = is_late(watermark_ms) if plan.late == "keep" else None
     spread = (survey.newest or 0) - (survey.oldest or 0)
     reduce = partial(plan.copies.reduce, spread=spread, last=last)
-    way = _reduce_shared if large else _reduce_all
-    with way(plan, plan.copies, good, expected, reduce) as unique:
-        yield unique
+    if large:
+        with _reduce_shared(plan, plan.copies, good, expected, reduce) as unique:
+            yield unique
+    else:
+        with _reduce_all(plan, good, expected, reduce) as unique:
+            yield unique
 
 
 @contextmanager
 def _reduce_all(
-    plan: Plan, copies: Copies, good: DataFrame, expected: int, reduce: Reduce
+    plan: Plan, good: DataFrame, expected: int, reduce: Reduce, on_disk: bool = False
 ) -> Iterator[Unique]:
     """Sort all rows by their keys."""
-    with keep_rows(reduce(good)) as rows:
+    with keep_rows(reduce(good), on_disk) as rows:
         given, keys = rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
         found = "went into the reduction"
         check_same(expected, given or 0, "rows were found good", found, plan.where)
@@ -73,13 +76,13 @@ def _reduce_shared(
     with keep_rows(counted.where(F.col(COPIES) > 1)) as shared:
         rows = shared.agg(F.coalesce(F.sum(COPIES), F.lit(0))).collect()[0][0]
         if expected - rows < FEW * expected or rows > _MOST:
-            with _reduce_all(plan, copies, good, expected, reduce) as unique:
+            with _reduce_all(plan, good, expected, reduce, on_disk=True) as unique:
                 yield unique
             return
         hashes = F.broadcast(shared.select(_HASH))
         several = hashed.join(hashes, _HASH, "left_semi").drop(_HASH)
         alone = hashed.join(hashes, _HASH, "left_anti").drop(_HASH)
-        with _reduce_all(plan, copies, several, rows, reduce) as reduced:
+        with _reduce_all(plan, several, rows, reduce, on_disk=True) as reduced:
             # Another column in its place: Spark takes what it knows of columns that kept rows have
             # no more for true of a union of them, and fails.
             first = reduced.rows.withColumn(COPIES, F.lit(1))

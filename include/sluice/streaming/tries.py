@@ -10,10 +10,10 @@ from hashlib import sha256
 
 from pyspark.sql import SparkSession
 
+from ..backlog import table_version
 from ..checkpoint import Attempt, Checkpoint, Rights, note_attempt, read_attempt
 from ..sources import BatchInput
 from ..spark.columns import BATCH_KEY
-from ..spark.table_setup import table_exists
 from ..spark.tables import delete_rows, frame_of, newest_writes
 from .plan import Plan
 
@@ -61,7 +61,7 @@ def describe_abandoned(plan: Plan, session: SparkSession) -> list[str]:
     place = plan.place
     if plan.step.dedup is not None or Checkpoint.below(place.checkpoint).newest_commit is not None:
         return []
-    if not table_exists(session, place.quarantine):
+    if not table_version(place.quarantine):  # absent, or made just now: no Spark has to say so
         return []
     cut_off = unfinished(plan, place.quarantine, session)
     rows = frame_of(session, place.quarantine).alias("t").where(cut_off or "false").count()
