@@ -11,7 +11,6 @@ from sluice.report import RunReport, list_reports
 from tests.crash.tuesday import Fates, Seen
 from tests.spark.shop import Shop
 
-
 FACTORS = (1, 3)
 """By which the transform may multiply amounts."""
 
