@@ -66,7 +66,7 @@ class FileIntake(Intake[FileSource]):
 
     def cut(self, size: int) -> bool:
         """Read in batches of so many bytes of text."""
-        packed = self.source.format in EMBEDDED or any(_is_packed(f.path) for f in self.files)
+        packed = self.source.format in EMBEDDED or any(_is_compressed(f.path) for f in self.files)
         bound = size // _UNPACKED if packed else size
         if self.source.is_bounded or not self.total > bound > 0:
             return False
@@ -158,7 +158,7 @@ class FileIntake(Intake[FileSource]):
             raise error
 
 
-def _is_packed(path: str) -> bool:
+def _is_compressed(path: str) -> bool:
     return path.lower().endswith((".gz", ".bz2", ".zst"))
 
 

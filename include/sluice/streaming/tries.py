@@ -64,7 +64,9 @@ def describe_abandoned(plan: Plan, session: SparkSession) -> list[str]:
     if not table_version(place.quarantine):  # absent, or made just now: no Spark has to say so
         return []
     cut_off = unfinished(plan, place.quarantine, session)
-    rows = frame_of(session, place.quarantine).alias("t").where(cut_off or "false").count()
+    if cut_off is None:
+        return []
+    rows = frame_of(session, place.quarantine).alias("t").where(cut_off).count()
     if not rows:
         return []
     mend = f"DELETE FROM delta.`{place.quarantine}` AS t WHERE {cut_off}"  # noqa: S608 (for a person)
