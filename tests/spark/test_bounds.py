@@ -61,6 +61,12 @@ def test_where_a_rule_stops_a_batch_all_is_judged_in_one(shop):
     assert count_batches(shop) == 1
 
 
+def test_where_an_unknown_field_refuses_a_batch_all_comes_in_one(shop):
+    shop.step["source"]["unknown_fields"] = "fail"
+    shop.write()
+    assert count_batches(shop) == 1
+
+
 def test_a_range_is_replaced_in_one_batch(shop):
     assert count_batches(shop, window=WHOLE, write="replace") == 1
 

@@ -36,5 +36,5 @@ def _open(run: Run, step: Step, intake: Intake) -> DataFrame:
 def _may_be_cut(run: Run, step: Step) -> bool:
     in_state = step.dedup is not None and step.dedup.memory == "state"
     stops = any(rule.on_fail == "stop" for rule in step.rules)
-    whole = run.mode.replaces or in_state or stops
+    whole = run.mode.replaces or in_state or stops or step.source.refuses_unknown
     return not whole and run.mode.late_policy(step) == "merge"
