@@ -56,7 +56,7 @@ bench-backlog: $(READY) ## Measure a first load of ROWS orders against the job t
 	@$(BIN)/python -m tests.benchmarks.bench_backlog --size $(or $(SIZE),1) --rows $(or $(ROWS),3000000)
 
 chaos: $(READY) ## Do in N histories of ten acts what people do to a pipeline, in any order, with SEED; each is compared with an oracle
-	@$(BIN)/sluice jars fetch core jdbc
+	@$(BIN)/sluice jars fetch core kafka broker jdbc
 	@SLUICE_CHAOS=$(or $(N),200) SLUICE_CHAOS_SEED=$(or $(SEED),20260101) \
 	  $(BIN)/python -m pytest -q -s --tb=short -p no:logging tests/crash/test_operator.py
 

@@ -5,59 +5,79 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from sluice.errors import ExitCode
 from sluice.report import RunReport
 from sluice.spec import Refill
 
+from tests.crash.ends import (
+    TableSink,
+    TableUpstream,
+    TopicSink,
+    TopicUpstream,
+    Upstream,
+)
 from tests.crash.fault_points import QUICK, Operation
 from tests.crash.power import Power
 from tests.crash.tuesday import Oracle, Seen
-from tests.crash.view import Upstream, View
+from tests.crash.view import View
+from tests.kafka_broker import KafkaBroker
+from tests.postgres_server import PostgresServer
 from tests.spark.shop import Shop, order
 
 WHOLE = {"start": "2026-01-01", "end": "2026-02-01"}
 ENDED = ("done", "nothing new", "undelivered")
 
 
+class Servers(NamedTuple):
+    """Which run for all histories."""
+
+    postgres: PostgresServer
+    broker: KafkaBroker
+
+
 class Operator:
-    """One pipeline in a folder of its own, with a sink in PostgreSQL, and the oracle beside it.
+    """One pipeline in a folder of its own, with a sink, and the oracle beside it.
 
     Each act that ends a run compares the tables, the sink and the sum of all reports.
     """
 
-    def __init__(self, spark: object, power: Power, postgres: object, folder: Path) -> None:
-        self.spark, self.power, self.postgres = spark, power, postgres
+    def __init__(self, spark: object, power: Power, servers: Servers, folder: Path) -> None:
+        self.spark, self.power, self.servers = spark, power, servers
         self.oracle, self.folder = Oracle(), folder
         self.name = folder.name.replace("-", "_")
         self.records, self.runs, self.untold = 0, 0, set()
         self.good: list[str] = []
         self.bad: list[str] = []
         self.more = False
-        self.store = {
-            "kind": "jdbc",
-            "url": postgres.jdbc_url,
-            "user": postgres.user,
-            "password": "${PG_PASSWORD}",
-            "table": self.name,
-        }
-        self.shop = Shop(folder, sink=[{"kind": "delta"}, self.store])
-        self.view = View(spark, self.shop, postgres, self.name)
-        self.others: list[Shop] = []
+        self.sink: TableSink | TopicSink = TableSink(servers.postgres, self.name)
         self.upstream: Upstream | None = None
+        self.shop = Shop(folder, sink=[{"kind": "delta"}, self.sink.spec])
+        self.view = View(spark, self.shop)
+        self.others: list[Shop] = []
         self._write()
 
     def choose(self, kind: str) -> None:
         """The kind of pipeline of this history: `files`, `large` ones, `ranked` (of the rows of a
-        key one stays, and the sink follows), or `table` (a Delta table is the source)."""
+        key one stays, and the sink follows), `table` (a Delta table is the source), or `topic`
+        (one is the source, another one the sink)."""
         if kind == "ranked":
-            self.store |= {"mode": "upsert", "keys": ["order_id"]}
+            self.sink.spec |= {"mode": "upsert", "keys": ["order_id"]}
             self.edit(order=1)
         if kind == "table":
-            self.upstream = Upstream(self.spark, self.folder / "upstream")
-            self.view.upstream = self.upstream
-            self.shop.step["source"] = {"kind": "table", "path": self.upstream.path}
+            self._read(TableUpstream(self.spark, str(self.folder / "upstream")))
+        if kind == "topic":
+            self._read(TopicUpstream(self.servers.broker, f"{self.name}_in"))
+            self.sink = TopicSink(self.servers.broker, f"{self.name}_out")
+            self.shop.step["sink"] = [{"kind": "delta"}, self.sink.spec]
         self._write()
+
+    def _read(self, upstream: Upstream) -> None:
+        self.upstream = upstream
+        kept = set() if upstream.typed else {"format", "schema"}
+        source = self.shop.step["source"]
+        self.shop.step["source"] = {key: source[key] for key in kept} | upstream.source
 
     @property
     def checkpoint(self) -> Path:
@@ -84,7 +104,7 @@ class Operator:
         made = order(self.records, day=10, amount=amount + self.records / 1000)
         if kind in ("better", "worse") and self.oracle.definition.order and self.good:
             made["order_id"] = json.loads(self.good[self.records % len(self.good)])["order_id"]
-        if kind == "broken" and self.upstream is None:
+        if kind == "broken" and not self._is_typed():
             line = f"{{broken {self.records}"
         elif kind in ("renamed", "broken"):
             line = json.dumps({"orderId": made.pop("order_id"), **made})
@@ -103,31 +123,31 @@ class Operator:
     def edit_schema(self) -> None:
         """Declare a field that some records have, or take it out again. The sink's table is given
         the column, as an error would advise."""
-        if self.upstream is not None:
+        if self._is_typed():
             return
         self.more = not self.more
         fields = {"order_id": "string", "amount": "double", "at": "timestamp"}
         self.shop.step["source"]["schema"] = fields | ({"more": "bigint"} if self.more else {})
         self._write()
-        if self.view.has_sink():
-            self.view.ask("ALTER TABLE {sink} ADD COLUMN IF NOT EXISTS more bigint")
+        self.sink.widen()
+
+    def _is_typed(self) -> bool:
+        return self.upstream is not None and self.upstream.typed
 
     def edit_pace(self, files: int | None) -> None:
-        """Read the backlog in smaller or larger batches."""
+        """Read the backlog of a folder in smaller or larger batches."""
+        if self.upstream is not None:
+            return
         self.shop.step["source"]["max_files_per_batch"] = files
         self._write()
 
     def set_sink(self, state: str) -> None:
         """The sink is `well`, `away`, `refusing`, or `out` of the pipeline."""
-        if self.view.has_sink():
-            self.view.ask("ALTER TABLE {sink} DROP CONSTRAINT IF EXISTS nothing")
-        if self.view.has_sink() and state == "refusing":
-            self.view.ask("ALTER TABLE {sink} ADD CONSTRAINT nothing CHECK (amount < -9) NOT VALID")
-        there = self.postgres.jdbc_url
-        self.store["url"] = "jdbc:postgresql://127.0.0.1:1/nowhere" if state == "away" else there
-        sinks = [] if state == "out" else [self.store]
+        self.sink.refuse(state == "refusing")
+        self.sink.leave(away=state == "away")
+        sinks = [] if state == "out" else [self.sink.spec]
         self.shop.step["sink"] = [{"kind": "delta"}, *sinks]
-        self.oracle.reached = state == "well" or (state == "refusing" and not self.view.has_sink())
+        self.oracle.reached = state == "well" or (state == "refusing" and not self.sink.exists())
         self._write()
 
     def _write(self) -> None:
@@ -160,10 +180,13 @@ class Operator:
     def _is_followed(self) -> bool:
         return any((self.shop.root / "positions").rglob("*.json"))
 
+    def _see(self) -> Seen:
+        return self.view.look(self.sink, self.upstream)
+
     def _look(self) -> Seen:
         """What a run has left. Whether the sink follows is noted before the first batch."""
         self.oracle.follows = self._is_followed()
-        return self.view.look()
+        return self._see()
 
     def fail(self, operation: Operation, moment: str) -> None:
         """A scheduled run that is cut off at a durable operation, or fails there; it may end well
@@ -194,18 +217,18 @@ class Operator:
         report = self.shop.run(self._name_run(), window=WHOLE, write="replace")
         # Rows of the other pipeline refuse it as well: their files are not this one's to read.
         assert report.exit_code is ExitCode.TERMINAL and "replac" in report.error, report.error
-        self.oracle.refuse(self.view.look())
+        self.oracle.refuse(self._see())
 
     def refill(self) -> None:
         """Empty the sink's table, and have all sent again that the target holds."""
         ready = self.oracle.reached and self._is_followed()
-        if not ready or not self.view.has_sink() or not self.view.has("paid"):
+        if not ready or not self.sink.exists() or not self.view.has("paid"):
             return
-        self.view.ask("DELETE FROM {sink}")
+        self.sink.empty()
         self.oracle.worlds = {w.without_sink() for w in self.oracle.worlds}
         report = self.shop.run(self._name_run(), refill=Refill(everything=True))
         assert report.status in ENDED, report.error
-        self.oracle.deliver(self.view.look())
+        self.oracle.deliver(self._see())
 
     def _name_run(self, again: int = 0) -> str:
         self.runs += not again
@@ -299,21 +322,21 @@ class Operator:
         self._begin_anew(everything=what == "target")
 
     def renew_source(self) -> None:
-        """Make the source table anew; follow what the next run advises."""
+        """Make the source table or topic anew; follow what the next run advises."""
         if self.upstream is None:
             return
         had_batches = any((self.checkpoint / "spark" / "offsets").glob("[0-9]*"))
-        self.upstream.remove()
+        self.upstream.renew()
         self.oracle.lose_source()
         self.land(["new"])
         if had_batches:
-            self._be_refused("the table was made anew")
+            self._be_refused("anew")
         self._begin_anew(everything=False)
 
     def _be_refused(self, said: str) -> None:
         report = self.shop.run(self._name_run())
         assert report.exit_code is ExitCode.TERMINAL and said in report.error, report.error
-        self.oracle.refuse(self.view.look())
+        self.oracle.refuse(self._see())
 
     def _begin_anew(self, everything: bool) -> None:
         """Remove the checkpoint. Args: everything: the target is gone as well."""

@@ -21,16 +21,16 @@ from hypothesis.stateful import (
 from sluice.sources import files
 from sluice.streaming import reduction
 
+from tests.crash.ends import FACTORS
 from tests.crash.fault_points import OPERATIONS, Operation
-from tests.crash.operator import Operator
-from tests.crash.view import FACTORS
+from tests.crash.operator import Operator, Servers
 
 HISTORIES = int(os.environ.get("SLUICE_CHAOS", "6"))
 SEED = int(os.environ.get("SLUICE_CHAOS_SEED", "20260101"))
 ACTS = 10
 KINDS = ["new", "copy", "large", "negative", "broken", "bad copy", "renamed", "extra"]
 KINDS += ["better", "worse"]
-SHOPS = ["files", "ranked", "table", "large"]
+SHOPS = ["files", "ranked", "table", "topic", "large"]
 LARGE = {(files, "CROWDING_BYTES"): 0, (reduction, "FEW"): 0.0}
 """What makes a batch go the way of a large one, whose rows lie on disk."""
 USUAL = {(module, name): getattr(module, name) for module, name in LARGE}
@@ -158,14 +158,14 @@ class Tuesday(RuleBasedStateMachine):
 
 @pytest.mark.timeout(86400)
 def test_whatever_an_operator_does_every_row_has_one_fate(
-    spark, power, postgres, tmp_path, monkeypatch
+    spark, power, postgres, kafka_broker, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PG_PASSWORD", postgres.password)
     count = iter(range(10**9))
 
     def begin() -> Operator:
         folder = tmp_path / f"history-{next(count)}"
-        return Operator(spark, power, postgres, Path(folder))
+        return Operator(spark, power, Servers(postgres, kafka_broker), Path(folder))
 
     Tuesday.begin, Tuesday.patch = staticmethod(begin), monkeypatch
     seed(SEED)(Tuesday)

@@ -1,54 +1,21 @@
 """What tables, sink and reports of a pipeline hold, for whoever has to compare them."""
 
-import json
-import shutil
 from collections import Counter
 from pathlib import Path
 
 from delta.tables import DeltaTable
 from sluice.report import RunReport, list_reports
 
+from tests.crash.ends import TableSink, TopicSink, Upstream
 from tests.crash.tuesday import Fates, Seen
 from tests.spark.shop import Shop
 
-FACTORS = (1, 3)
-"""By which the transform may multiply amounts."""
-
-
-class Upstream:
-    """A Delta table of orders that others write and the pipeline reads; a commit is what a file is
-    elsewhere."""
-
-    def __init__(self, spark: object, folder: Path) -> None:
-        self.spark, self.path, self._lines = spark, str(folder), {}
-
-    def add(self, lines: list[str]) -> None:
-        """Commit some orders."""
-        rows = [json.loads(line) for line in lines]
-        for row, line in zip(rows, lines, strict=True):
-            for factor in FACTORS:
-                self._lines[row.get("order_id"), row["amount"] * factor] = line
-        values = [(row.get("order_id"), row["amount"], row["at"]) for row in rows]
-        frame = self.spark.createDataFrame(values, "order_id string, amount double, at string")
-        frame = frame.withColumn("at", frame.at.cast("timestamp")).coalesce(1)
-        frame.write.format("delta").mode("append").save(self.path)
-
-    def remove(self) -> None:
-        """Remove it with all that is in it."""
-        shutil.rmtree(self.path)
-
-    def line_of(self, row: str) -> str:
-        """The line that a row was landed as: of a table what the transform made of it is kept."""
-        found = json.loads(row)
-        return self._lines[found.get("order_id"), found["amount"]]
-
 
 class View:
-    """A look at a shop. `sink`: its table in PostgreSQL."""
+    """A look at a shop."""
 
-    def __init__(self, spark: object, shop: Shop, postgres: object, sink: str) -> None:
-        self.spark, self.shop, self.postgres, self.sink = spark, shop, postgres, sink
-        self.upstream: Upstream | None = None
+    def __init__(self, spark: object, shop: Shop) -> None:
+        self.spark, self.shop = spark, shop
 
     @property
     def path(self) -> Path:
@@ -69,7 +36,9 @@ class View:
     def reports(self) -> list[RunReport]:
         return list_reports(self.shop.root / "reports" / "orders")
 
-    def look(self) -> Seen:
+    def look(self, sink: TableSink | TopicSink, upstream: Upstream | None) -> Seen:
+        """What tables, sink and reports hold; a refused row as it was landed."""
+        find = str if upstream is None else upstream.line_of
         rows, refused = (
             self._rows("paid", "order_id", "amount"),
             self._rows("paid__quarantine", "row", "reasons"),
@@ -77,14 +46,10 @@ class View:
         counts = [report.counts for report in self.reports()]
         return Seen(
             rows,
-            Counter({(self._line(row), reason): n for (row, (reason,)), n in refused.items()}),
+            Counter({(find(row), reason): n for (row, (reason,)), n in refused.items()}),
             sum((Fates(c.read, c.written, c.quarantined, c.duplicate) for c in counts), Fates()),
-            self._sink_rows(),
+            sink.rows(),
         )
-
-    def _line(self, row: str) -> str:
-        """A refused row as it was landed."""
-        return row if self.upstream is None else self.upstream.line_of(row)
 
     def restore(self, table: str, version: int) -> bool:
         """Put a table back to a version; False where its log was cleaned since."""
@@ -100,14 +65,3 @@ class View:
 
     def _rows(self, table: str, *columns: str) -> Counter:
         return self.shop.rows(self.spark, table, columns) if self.has(table) else Counter()
-
-    def _sink_rows(self) -> Counter:
-        return Counter(self.ask("SELECT order_id, amount FROM {sink}") if self.has_sink() else [])
-
-    def has_sink(self) -> bool:
-        return self.ask(f"SELECT to_regclass('{self.sink}')")[0][0] is not None
-
-    def ask(self, sql: str) -> list[tuple]:
-        with self.postgres.connect() as connection:
-            done = connection.execute(sql.format(sink=self.sink))
-            return done.fetchall() if done.description else []
