@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test ui bench bench-kafka bench-backlog chaos crash lint schema lock clean
+.PHONY: help install demo test ui bench chaos crash lint schema lock clean
 
 PORT ?= 8080
 ROOT ?= .sluice
@@ -9,6 +9,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 BROWSER := .venv/.browser
+DUCKDB := .venv/.duckdb
 LANDING ?= $(if $(wildcard $(ROOT)/landing),$(ROOT)/landing,landing)
 
 help: ## Show this list
@@ -45,15 +46,14 @@ test: $(READY) $(BROWSER) ## Run the linters and every test, layer by layer
 ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables in ROOT
 	@LANDING="$(LANDING)" $(BIN)/python -m sluice.orchestration.standalone --port $(PORT) --root $(ROOT)
 
-bench: $(READY) ## Measure a run against hand-written PySpark, in CPU-seconds
-	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),3)
-
-bench-kafka: $(READY) ## The same from a Kafka topic; the broker is started and ended by it
+bench: $(READY) $(DUCKDB) ## Measure runs against hand-written PySpark and DuckDB in SIZE pairs, a first load of ROWS; ONLY=P4,P7; GROUP=growth measures what grows
 	@$(BIN)/sluice jars fetch kafka broker
-	@$(BIN)/python -m tests.benchmarks.bench_kafka --size $(or $(SIZE),3)
+	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),1) --rows $(or $(ROWS),500000) \
+	  --groups $(or $(GROUP),small,load,topic) --only "$(ONLY)" --json $(or $(JSON),bench.json)
 
-bench-backlog: $(READY) ## Measure a first load of ROWS orders against the job that a person tunes by hand
-	@$(BIN)/python -m tests.benchmarks.bench_backlog --size $(or $(SIZE),1) --rows $(or $(ROWS),3000000)
+$(DUCKDB): $(INSTALLED)
+	@$(BIN)/uv pip install -q --python $(BIN)/python duckdb==2.0.0 || $(BIN)/python -m pip install -q duckdb==2.0.0
+	@touch $@
 
 chaos: $(READY) ## Do in N histories of ten acts what people do to a pipeline, in any order, with SEED; each is compared with an oracle
 	@$(BIN)/sluice jars fetch core kafka broker jdbc

@@ -9,8 +9,10 @@ import os
 import resource
 import subprocess
 import threading
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -18,29 +20,39 @@ import psutil
 _SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 
 
-def cpu_seconds(command: list[str], log: Path, servers: Collection[int] = ()) -> float:
-    """CPU seconds (user + system) of a command and all its descendants.
+@dataclass(frozen=True)
+class Cost:
+    """Of a command and all its descendants: CPU seconds (user + system), seconds from its start to
+    the end of the command itself, and the most memory at a time, bytes."""
 
-    Raises CalledProcessError when it fails.
+    cpu: float
+    wall: float
+    peak: int
+
+
+def run_measured(command: list[str], log: Path, servers: Collection[int] = ()) -> Cost:
+    """Run a command to its end. Raises CalledProcessError when it fails.
 
     Args: servers: process ids of children of ours that go on and are not counted.
     """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with log.open("ab") as output:
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    with log.open("ab") as output, watch_memory(servers) as most:
         process = subprocess.Popen(command, stdout=output, stderr=output)
         code = process.wait()
-    reap_descendants(servers)
+        wall = time.monotonic() - began
+        reap_descendants(servers)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if code not in (0, 3):
         raise subprocess.CalledProcessError(
             code, command, output=log.read_text(errors="replace")[-2000:]
         )
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(cpu, wall, most[0])
 
 
 @contextmanager
-def watch_memory(every: float = 0.3) -> Iterator[list[int]]:
+def watch_memory(servers: Collection[int], every: float = 0.3) -> Iterator[list[int]]:
     """Look after the memory of all descendants; yields a list that holds the most there was so far,
     bytes. Of pages that several hold each counts its part: a process that is just being forked off
     does not double them."""
@@ -51,7 +63,7 @@ def watch_memory(every: float = 0.3) -> Iterator[list[int]]:
             total = 0
             for process in psutil.Process().children(recursive=True):
                 with suppress(psutil.Error):
-                    total += process.memory_full_info().pss
+                    total += 0 if process.pid in servers else process.memory_full_info().pss
             most[0] = max(most[0], total)
 
     thread = threading.Thread(target=watch, daemon=True)

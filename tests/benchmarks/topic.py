@@ -1,14 +1,10 @@
-"""What a run from Kafka costs beside plain PySpark. `make bench-kafka SIZE=3`.
+"""Runs that read a Kafka topic; what the broker costs is left out."""
 
-CPU-seconds of whole process trees (the broker's left out), interleaved.
-"""
-
-import argparse
 import json
 import random
 import shutil
 import sys
-import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,8 +12,8 @@ import yaml
 from sluice.setup.fetch import fetch_jars
 from sluice.setup.jars import jar_paths
 
-from tests.benchmarks.bench import compare
-from tests.benchmarks.process import cpu_seconds
+from tests.benchmarks.comparison import Comparison
+from tests.benchmarks.process import Cost, run_measured
 from tests.kafka_broker import KafkaBroker, Record
 
 HERE = Path(__file__).parent
@@ -38,6 +34,7 @@ STEPS = {
     "append": {"sink": {"mode": "append"}},
     "dedup": {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}},
 }
+_SAID = {"append": "appended", "dedup": "one a key within two days"}
 
 
 def fill(broker: KafkaBroker, records: int) -> None:
@@ -65,7 +62,7 @@ def _order(number: int) -> str:
     )
 
 
-def ours(broker: KafkaBroker, folder: Path, mode: str) -> float:
+def ours(broker: KafkaBroker, folder: Path, mode: str) -> Cost:
     """One run of a pipeline into an empty root."""
     root, file = folder / "ours", folder / "orders.yaml"
     shutil.rmtree(root, ignore_errors=True)
@@ -83,14 +80,14 @@ def ours(broker: KafkaBroker, folder: Path, mode: str) -> float:
             }
         )
     )
-    return cpu_seconds(
+    return run_measured(
         [sys.executable, "-m", "sluice.cli", "run", "--spec", str(file), "--root", str(root)],
         folder / "output.log",
         {broker.process_id},
     )
 
 
-def plain(broker: KafkaBroker, folder: Path, mode: str) -> float:
+def plain(broker: KafkaBroker, folder: Path, mode: str) -> Cost:
     """One run of the hand-written job into an empty root."""
     root, jars = folder / "plain", ":".join(map(str, jar_paths("core", "kafka")))
     shutil.rmtree(root, ignore_errors=True)
@@ -104,37 +101,23 @@ def plain(broker: KafkaBroker, folder: Path, mode: str) -> float:
         jars,
         mode,
     ]
-    return cpu_seconds(command, folder / "output.log", {broker.process_id})
+    return run_measured(command, folder / "output.log", {broker.process_id})
 
 
-def main() -> None:
-    """Run both comparisons."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=3, help="repetitions of each pair")
-    parser.add_argument("--records", type=int, default=500_000)
-    chosen = parser.parse_args()
+def topic_loads(folder: Path, records: int) -> Iterator[Comparison]:
+    """P4c of a topic. The broker ends with the iterator."""
     fetch_jars("core", "kafka")
-    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as name:
-        folder, broker = Path(name), KafkaBroker(Path(name) / "kafka")
-        broker.start()
-        try:
-            fill(broker, chosen.records)
-            print(
-                f"{chosen.records:,} records in {PARTITIONS} partitions; "
-                f"{chosen.size} interleaved pairs each",
-                flush=True,
+    broker = KafkaBroker(folder / "kafka")
+    broker.start()
+    try:
+        fill(broker, records)
+        for mode in STEPS:
+            yield Comparison(
+                f"P4c {mode}",
+                f"{records:,} records of a topic, {_SAID[mode]} ÷ the job by hand",
+                1.00,
+                partial(ours, broker, folder, mode),
+                partial(plain, broker, folder, mode),
             )
-            for mode in STEPS:
-                compare(
-                    mode,
-                    chosen.size,
-                    partial(ours, broker, folder, mode),
-                    partial(plain, broker, folder, mode),
-                    1.10,
-                )
-        finally:
-            broker.kill()
-
-
-if __name__ == "__main__":
-    main()
+    finally:
+        broker.kill()
