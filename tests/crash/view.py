@@ -52,9 +52,10 @@ class View:
         )
 
     def restore(self, table: str, version: int) -> bool:
-        """Put a table back to a version; False where its log was cleaned since."""
+        """Put a table back to a version; False where its log was cleaned since, or where it is at
+        that version: Delta then commits nothing."""
         first = self.table(table).history().agg({"version": "min"}).collect()[0][0]
-        if version < first:
+        if version < first or version == self.version(table):
             return False
         self.table(table).restoreToVersion(version)
         return True
