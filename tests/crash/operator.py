@@ -358,8 +358,9 @@ class Operator:
         self.view.forget()
 
     def write_other(self) -> None:
-        """Another pipeline writes two rows into the same table."""
-        if not self.view.has("paid"):
+        """Another pipeline writes two rows into the same table; one that reads files, whose
+        `_source` is no topic's."""
+        if not self.view.has("paid") or isinstance(self.upstream, TopicUpstream):
             return
         if not self.others:
             sink = {"kind": "delta", "table": str(self.view.path)}
