@@ -93,6 +93,6 @@ def test_a_record_that_the_survey_does_not_count_fails_the_run(spark, tmp_path, 
     monkeypatch.setattr(
         batch,
         "take_survey",
-        lambda frame, lookout, source=None: take(frame.limit(1), lookout, source),
+        lambda frame, *others: take(frame.limit(1), *others),
     )
     assert_unbalanced(shop.run(), "2 records were read by Spark", "1 were counted")

@@ -23,9 +23,9 @@ fi
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 version=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
 case $version in
-17 | 21) ;;
+17 | 21 | 25) ;;
 *)
-    say "Java 17 or 21 is needed; found: ${version:-none}${JAVA_HOME:+ (JAVA_HOME is $JAVA_HOME)}." \
+    say "Java 17, 21 or 25 is needed; found: ${version:-none}${JAVA_HOME:+ (JAVA_HOME is $JAVA_HOME)}." \
         "  Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless" \
         "  macOS:          brew install openjdk@17 && export JAVA_HOME=\"\$(brew --prefix openjdk@17)\""
     ;;

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ..errors import PreflightError
 
-SUPPORTED = (17, 21)
-
 
 def find_java() -> Path:
     """The `java` that Spark would start: `$JAVA_HOME/bin/java`, else the first on the path.
@@ -22,7 +20,7 @@ def find_java() -> Path:
             "Java is not there",
             where="JAVA_HOME" if home else "PATH",
             value=home,
-            do="Install Java 17 or 21: `apt-get install openjdk-17-jre-headless` on Debian and "
+            do="Install Java 17, 21 or 25: `apt-get install openjdk-17-jre-headless` on Debian and "
             "Ubuntu, `brew install openjdk@17` on macOS",
         )
     return Path(found).resolve()

@@ -102,7 +102,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
     newest = watermark + plan.delay_ms if watermark else None
     lookout = Lookout(plan.rules.row, watermark, newest, plan.rules.hidden, plan.gathers)
     with _kept(plan, batch) as (rows, source):
-        survey = take_survey(rows, lookout, source)
+        survey = take_survey(rows, lookout, source, batch.taken.large)
         laps.end("parse, rules")
         counts = _count(plan, batch, survey)
         refuse_unknown_fields(plan, rows, survey)

@@ -5,6 +5,7 @@ A plain aggregation, because `observe` evaluates its measures row by row without
 """
 
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame, Row
@@ -126,35 +127,22 @@ class Lookout:
     gathers: bool = False
 
 
-def take_survey(frame: DataFrame, lookout: Lookout, source: DataFrame | None = None) -> Survey:
-    """Count a judged batch in one pass.
+def take_survey(
+    frame: DataFrame, lookout: Lookout, source: DataFrame | None = None, large: bool = False
+) -> Survey:
+    """Count a judged batch in one pass; of many rows that are kept, look for samples in another
+    one, over those that broke a rule.
 
     Args: source: what `frame` was kept from, where its rows are kept.
     """
     rules, gathers = lookout.rules, lookout.gathers
-    late, good = is_late(lookout.watermark_ms), is_good()
-    measures = [
-        _count(F.col(DEFECT).isNotNull()).alias("malformed"),
-        _count(F.col(STAGE) == PARSED).alias("counted"),
-        _count(F.col(STAGE) == FILTERED).alias("filtered"),
-        _count((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
-        _count(F.size(REASONS) > 0).alias("refused"),
-        _count(good & late).alias("late"),
-        _count(good).alias("good"),
-        _count(F.col(RESCUED).isNotNull()).alias("rescued"),
-        F.min(F.when(good, F.unix_micros(TIME))).alias("oldest"),
-        F.max(F.when(good, F.unix_micros(TIME))).alias("newest"),
-    ]
-    measures += _lateness(lookout.newest_ms, good)
-    for number, rule in enumerate(rules):
-        measures += [
-            _count(is_evaluated(number)).alias(f"e{number}"),
-            _count(is_unexpected(number)).alias(f"u{number}"),
-        ]
-        measures += _samples(number, rule, lookout.hidden)
-    counted = frame.agg(*measures)
+    # A minimum of text has Spark aggregate without generated code: a twelfth of a first load.
+    apart = large and source is not None
+    samples = [_samples(number, rule, lookout.hidden) for number, rule in enumerate(rules)]
+    counted = frame.agg(*_measures(lookout), *([] if apart else sum(samples, [])))
     seen = counted.collect()[0]
-    verdicts = [(seen[f"e{n}"], seen[f"u{n}"], _texts(seen, n)) for n in range(len(rules))]
+    broken = [number for number in range(len(rules)) if samples[number] and seen[f"u{number}"]]
+    shown = _look_at(frame, samples, broken) if apart and broken else seen
     return Survey(
         malformed=seen["malformed"],
         filtered=seen["filtered"],
@@ -169,8 +157,38 @@ def take_survey(frame: DataFrame, lookout: Lookout, source: DataFrame | None = N
         newest=seen["newest"],
         branched=gathers or bool(seen["counted"]),
         scanned=count_scanned(source or counted),
-        rules=verdicts,
+        rules=[(seen[f"e{n}"], seen[f"u{n}"], _texts(shown, n)) for n in range(len(rules))],
     )
+
+
+def _measures(lookout: Lookout) -> list[Column]:
+    """All that is counted."""
+    late, good = is_late(lookout.watermark_ms), is_good()
+    measures = [
+        _count(F.col(DEFECT).isNotNull()).alias("malformed"),
+        _count(F.col(STAGE) == PARSED).alias("counted"),
+        _count(F.col(STAGE) == FILTERED).alias("filtered"),
+        _count((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
+        _count(F.size(REASONS) > 0).alias("refused"),
+        _count(good & late).alias("late"),
+        _count(good).alias("good"),
+        _count(F.col(RESCUED).isNotNull()).alias("rescued"),
+        F.min(F.when(good, F.unix_micros(TIME))).alias("oldest"),
+        F.max(F.when(good, F.unix_micros(TIME))).alias("newest"),
+    ]
+    measures += _lateness(lookout.newest_ms, good)
+    for number in range(len(lookout.rules)):
+        measures += [
+            _count(is_evaluated(number)).alias(f"e{number}"),
+            _count(is_unexpected(number)).alias(f"u{number}"),
+        ]
+    return measures
+
+
+def _look_at(frame: DataFrame, samples: list[list[Column]], broken: list[int]) -> Row:
+    """The samples of these rules."""
+    some = frame.where(reduce(Column.__or__, map(is_unexpected, broken)))
+    return some.agg(*(sample for number in broken for sample in samples[number])).collect()[0]
 
 
 def _texts(seen: Row, number: int) -> list[str]:

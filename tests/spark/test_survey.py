@@ -1,0 +1,58 @@
+"""A batch's rules say the same however it is surveyed."""
+
+import pytest
+from sluice.sources import files
+
+from .shop import Shop, order
+
+BETWEEN = "expect_column_values_to_be_between"
+IN_SET = "expect_column_values_to_be_in_set"
+RULES = [
+    {
+        "type": BETWEEN,
+        "kwargs": {"column": "amount", "min_value": 0},
+        "on_fail": "quarantine",
+        "name": "not_negative",
+    },
+    {
+        "type": BETWEEN,
+        "kwargs": {"column": "amount", "max_value": 90},
+        "on_fail": "warn",
+        "name": "not_large",
+    },
+    {
+        "type": IN_SET,
+        "kwargs": {"column": "order_id", "value_set": ["o1", "o2", "o3"]},
+        "on_fail": "warn",
+        "name": "known",
+    },
+    {
+        "type": BETWEEN,
+        "kwargs": {"column": "amount", "max_value": 1000},
+        "on_fail": "warn",
+        "name": "never_broken",
+    },
+]
+
+
+@pytest.mark.parametrize("hidden", [[], ["order_id"]], ids=["shown", "a key is hidden"])
+def test_a_large_batch_shows_the_same_verdicts_and_samples_as_a_small_one(
+    tmp_path, spark, monkeypatch, hidden
+):
+    verdicts = []
+    for name, bound in (("small", files.CROWDING_BYTES), ("large", 0)):
+        monkeypatch.setattr(files, "CROWDING_BYTES", bound)
+        shop = Shop(tmp_path / name, rules=RULES)
+        shop.write(pii=hidden)
+        amounts = [-3.0, 5.0, -1.5, 95.0, 99.0, 7.0]
+        shop.land(*(order(n, amount=amount) for n, amount in enumerate(amounts)), "{broken")
+        report = shop.run()
+        assert (report.status, report.error) == ("done", None)
+        verdicts.append([vars(rule) for rule in report.steps[0].rules])
+    small, large = verdicts
+    assert small == large
+    found = {rule["name"]: (rule["unexpected"], rule["samples"]) for rule in small}
+    assert found["not_negative"] == (2, ["-1.5", "-3.0"])
+    assert found["not_large"] == (2, ["95.0", "99.0"])
+    assert found["known"] == (3, [] if hidden else ["o0", "o5"])
+    assert found["never_broken"] == (0, [])
