@@ -49,7 +49,7 @@ ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables i
 bench: $(READY) $(DUCKDB) ## Measure runs against hand-written PySpark and DuckDB in SIZE pairs, a first load of ROWS; ONLY=P4,P7; GROUP=growth measures what grows
 	@$(BIN)/sluice jars fetch kafka broker
 	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),1) --rows $(or $(ROWS),500000) \
-	  --groups $(or $(GROUP),small,load,topic) --only "$(ONLY)" --json $(or $(JSON),bench.json)
+	  $(if $(GROUP),--groups $(GROUP)) --only "$(ONLY)" --json $(or $(JSON),bench.json)
 
 $(DUCKDB): $(INSTALLED)
 	@$(BIN)/uv pip install -q --python $(BIN)/python duckdb==2.0.0 || $(BIN)/python -m pip install -q duckdb==2.0.0

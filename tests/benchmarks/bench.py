@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
+from sluice.setup.class_archive import class_archive_path
 
 from tests.benchmarks.comparison import Comparison, measure, to_json, to_table
 from tests.benchmarks.first_load import first_loads
@@ -67,9 +68,12 @@ def main() -> None:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "spark": pyspark.__version__,
+        "class archive": class_archive_path().exists(),
         "rows": chosen.rows,
         "pairs": chosen.size,
     }
+    if not machine["class archive"]:
+        print("this Java has no class archive: `python -m sluice.warmup` builds it", flush=True)
     figures = []
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         for comparison in list_comparisons(chosen, Path(folder)):
