@@ -135,8 +135,8 @@ class Operator:
         return self.upstream is not None and self.upstream.typed
 
     def edit_pace(self, files: int | None) -> None:
-        """Read the backlog of a folder in smaller or larger batches."""
-        if self.upstream is not None:
+        """Read the backlog in smaller or larger batches; a topic's has no files."""
+        if isinstance(self.upstream, TopicUpstream):
             return
         self.shop.step["source"]["max_files_per_batch"] = files
         self._write()
