@@ -58,6 +58,16 @@ class PostgresServer:
         """For Spark's `jdbc` source and sink, which take user and password as options."""
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{self.database}"
 
+    def as_sink(self, table: str) -> dict[str, str]:
+        """A sink of a step that writes a table here; the password is in `PG_PASSWORD`."""
+        return {
+            "kind": "jdbc",
+            "url": self.jdbc_url,
+            "user": self.user,
+            "password": "${PG_PASSWORD}",
+            "table": table,
+        }
+
     def connect(self, **options: object) -> psycopg.Connection:
         """A connection that commits each statement by itself, unless told autocommit=False."""
         return psycopg.connect(

@@ -16,7 +16,7 @@ from sluice.setup.jars import jar_paths
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.order_files import write_orders
 from tests.benchmarks.plain_backlog import NESTED
-from tests.benchmarks.process import Cost, run_measured
+from tests.benchmarks.process import Cost, run_measured, run_sluice
 
 HERE = Path(__file__).parent
 NEW = 10_000
@@ -37,8 +37,7 @@ class FirstLoad:
     def ours(self, landing: Path, form: str, history: Path | None = None, **step: object) -> Cost:
         """One run of the pipeline into empty tables, or on a copy of a history."""
         spec, root = self._write_spec(landing, form, step), self._fresh("ours", history)
-        command = [sys.executable, "-m", "sluice.cli", "run", "--spec", str(spec)]
-        return run_measured([*command, "--root", str(root)], self.log)
+        return run_sluice("run", spec, root, self.log)
 
     def tuned(self, landing: Path, form: str, history: Path | None = None, java: str = "") -> Cost:
         """One run of the hand-written job. Args: java: options of its JVM, Java's own without."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from tests.benchmarks.comparison import Comparison
-from tests.benchmarks.process import Cost, run_measured
+from tests.benchmarks.process import Cost, run_measured, run_sluice
 
 HERE = Path(__file__).parent
 FEW, NEW, ROWS_A_DAY = 100, 10, 2_000
@@ -91,8 +91,7 @@ class Growing:
         return self._sluice("plan", self.state(count))
 
     def _sluice(self, verb: str, root: Path) -> Cost:
-        command = [sys.executable, "-m", "sluice.cli", verb, "--spec", str(self.spec)]
-        return run_measured([*command, "--root", str(root)], self.log)
+        return run_sluice(verb, self.spec, root, self.log)
 
 
 def grown_runs(scratch: Path, files: int, runs: int) -> Iterator[Comparison]:

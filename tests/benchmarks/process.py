@@ -8,6 +8,7 @@ import ctypes
 import os
 import resource
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -49,6 +50,12 @@ def run_measured(command: list[str], log: Path, servers: Collection[int] = ()) -
         )
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(cpu, wall, most[0])
+
+
+def run_sluice(verb: str, spec: Path, root: Path, log: Path, servers: Collection[int] = ()) -> Cost:
+    """Run `sluice run` or `sluice plan` of a pipeline over a root, in a process of its own."""
+    command = [sys.executable, "-m", "sluice.cli", verb, "--spec", str(spec), "--root", str(root)]
+    return run_measured(command, log, servers)
 
 
 @contextmanager

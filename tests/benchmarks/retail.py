@@ -13,7 +13,7 @@ from sluice.setup.jars import jar_paths
 from sluice.verify.runs import start_run
 
 from tests.benchmarks.comparison import Comparison
-from tests.benchmarks.process import Cost, reap_descendants, run_measured
+from tests.benchmarks.process import Cost, reap_descendants, run_measured, run_sluice
 from tests.retail_files import find_real_files, generate_files
 
 HERE = Path(__file__).parent
@@ -50,19 +50,7 @@ class Retail:
 
     def ours(self, root: Path) -> Cost:
         """One run of the pipeline in a process of its own."""
-        return run_measured(
-            [
-                sys.executable,
-                "-m",
-                "sluice.cli",
-                "run",
-                "--spec",
-                str(PIPELINE),
-                "--root",
-                str(root),
-            ],
-            self.log,
-        )
+        return run_sluice("run", PIPELINE, root, self.log)
 
     def plain(self, root: Path) -> Cost:
         """One run of the hand-written job."""
@@ -80,19 +68,7 @@ class Retail:
 
     def probe(self, root: Path) -> Cost:
         """The question whether anything is new."""
-        return run_measured(
-            [
-                sys.executable,
-                "-m",
-                "sluice.cli",
-                "plan",
-                "--spec",
-                str(PIPELINE),
-                "--root",
-                str(root),
-            ],
-            self.log,
-        )
+        return run_sluice("plan", PIPELINE, root, self.log)
 
     def plain_idle(self, root: Path) -> Cost:
         """The same question asked by starting Spark on a copy of the same checkpoint."""

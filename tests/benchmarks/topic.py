@@ -13,7 +13,7 @@ from sluice.setup.fetch import fetch_jars
 from sluice.setup.jars import jar_paths
 
 from tests.benchmarks.comparison import Comparison
-from tests.benchmarks.process import Cost, run_measured
+from tests.benchmarks.process import Cost, run_measured, run_sluice
 from tests.kafka_broker import KafkaBroker, Record
 
 HERE = Path(__file__).parent
@@ -80,11 +80,7 @@ def ours(broker: KafkaBroker, folder: Path, mode: str) -> Cost:
             }
         )
     )
-    return run_measured(
-        [sys.executable, "-m", "sluice.cli", "run", "--spec", str(file), "--root", str(root)],
-        folder / "output.log",
-        {broker.process_id},
-    )
+    return run_sluice("run", file, root, folder / "output.log", {broker.process_id})
 
 
 def plain(broker: KafkaBroker, folder: Path, mode: str) -> Cost:

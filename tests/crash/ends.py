@@ -21,10 +21,12 @@ _ON_DAY_10 = 1_768_003_200_000
 
 class Upstream(Protocol):
     """A source that others write; `source`: its fields in the spec. `typed`: its rows are no text.
-    A commit of a table, or what is produced at once, is what a file is elsewhere."""
+    `renewed`: what a run says that finds another one in its place. A commit of a table, or what is
+    produced at once, is what a file is elsewhere."""
 
     source: dict
     typed: bool
+    renewed: str
 
     def add(self, lines: list[str]) -> None:
         """Write some orders."""
@@ -40,6 +42,7 @@ class TableUpstream:
     """A Delta table of orders."""
 
     typed = True
+    renewed = "the table was made anew"
 
     def __init__(self, spark: object, path: str) -> None:
         self.spark, self._lines = spark, {}
@@ -70,6 +73,9 @@ class TopicUpstream:
     """A topic of one partition, so that its records have an order."""
 
     typed = False
+    renewed = (
+        "offsets mean other records than when they were read, because their topics were made anew"
+    )
 
     def __init__(self, broker: KafkaBroker, topic: str) -> None:
         self.broker, self.topic = broker, broker.create_topic(topic)
@@ -94,13 +100,7 @@ class TableSink:
 
     def __init__(self, postgres: PostgresServer, table: str) -> None:
         self._postgres, self._table = postgres, table
-        self.spec = {
-            "kind": "jdbc",
-            "url": postgres.jdbc_url,
-            "user": postgres.user,
-            "password": "${PG_PASSWORD}",
-            "table": table,
-        }
+        self.spec = postgres.as_sink(table)
 
     def exists(self) -> bool:
         """Whether a run has made it."""

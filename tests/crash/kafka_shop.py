@@ -137,13 +137,7 @@ class KafkaShop:
             "rules": [RULE],
             "sink": [
                 {"kind": "delta"},
-                {
-                    "kind": "jdbc",
-                    "url": postgres.jdbc_url,
-                    "user": postgres.user,
-                    "password": "${PG_PASSWORD}",
-                    "table": name,
-                },
+                postgres.as_sink(name),
                 {
                     "kind": "kafka",
                     "servers": broker.servers,

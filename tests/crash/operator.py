@@ -330,7 +330,7 @@ class Operator:
         self.oracle.lose_source()
         self.land(["new"])
         if had_batches:
-            self._be_refused("anew")
+            self._be_refused(self.upstream.renewed)
         self._begin_anew(everything=False)
 
     def _be_refused(self, said: str) -> None:

@@ -21,13 +21,7 @@ class Store:
 
     def __init__(self, postgres, name: str) -> None:
         self.postgres, self.name = postgres, name
-        self.sink = {
-            "kind": "jdbc",
-            "url": postgres.jdbc_url,
-            "user": postgres.user,
-            "password": "${PG_PASSWORD}",
-            "table": name,
-        }
+        self.sink = postgres.as_sink(name)
 
     def run(self, sql: str) -> None:
         with self.postgres.connect() as connection:

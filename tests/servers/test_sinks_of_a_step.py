@@ -34,14 +34,7 @@ def order(number: int, n: int | None = None) -> str:
 
 
 def jdbc(postgres, table: str, **more: object) -> dict:
-    return {
-        "kind": "jdbc",
-        "url": postgres.jdbc_url,
-        "user": postgres.user,
-        "password": "${PG_PASSWORD}",
-        "table": table,
-        **more,
-    }
+    return {**postgres.as_sink(table), **more}
 
 
 @pytest.fixture
