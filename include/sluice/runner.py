@@ -14,7 +14,7 @@ from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
 from .checkpoint import Rights, hold_lease
 from .errors import LeaseLost, SluiceError, TransientError
 from .launch.settings import SMALL_BACKLOG, spark_settings
-from .report import RunReport, write_report
+from .report import UNWATCHED, Progress, RunReport, write_report
 from .report.ending import NOTHING_NEW, OUT_OF_TIME, Ending
 from .report.story import Story
 from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
@@ -22,17 +22,14 @@ from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from .streaming.run import Progress
-
 _log = logging.getLogger(__name__)
 
 
-def run_pipeline(request: RunRequest, on_progress: "Progress | None" = None) -> RunReport:
+def run_pipeline(request: RunRequest, progress: Progress = UNWATCHED) -> RunReport:
     """Run a pipeline once and report; what goes wrong comes back as the report's status, error and
-    exit code.
+    exit code. The report is stored unless nothing was new.
 
-    on_progress(step, done, waiting, newest batch) is called as batches end. The report is stored
-    unless nothing was new.
+    Args: progress: who is told how far it is.
     """
     story, rights = Story(request), Rights(request.run_id, {}, [], 0.0)
     with ExitStack() as held:  # let go only after the report: it is a write like any other
@@ -42,7 +39,7 @@ def run_pipeline(request: RunRequest, on_progress: "Progress | None" = None) -> 
             check_trial(pipeline, story.mode.is_trial)
             refuse_doubling(pipeline, request)
             rights = _take_rights(held, pipeline, story)
-            ending = _run(pipeline, story, rights, on_progress or (lambda *_: None))
+            ending = _run(pipeline, story, rights, progress)
         except SluiceError as error:
             ending = Ending.of(error)
         except Exception as error:  # noqa: BLE001 (what nobody foresaw still ends in a report)
@@ -89,10 +86,10 @@ class Waiting:
         return sum(known) if len(known) == len(sizes) else None
 
 
-def _run(pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progress") -> Ending:
+def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -> Ending:
     """Ask what waits, and start Spark only when something does."""
     if story.mode.refill is not None:
-        return _deliver(pipeline, story, rights, on_progress, story.mode.refill)
+        return _deliver(pipeline, story, rights, progress, story.mode.refill)
     with Queues(story.warn) as queues:
         waiting = _probe(pipeline, story, queues)
         if waiting.nothing:
@@ -104,7 +101,7 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progres
 
         with _spark(pipeline, story, waiting.bytes) as spark:
             run = Run(
-                spark, pipeline, story.paths, story.mode, story.request.run_id, rights, on_progress
+                spark, pipeline, story.paths, story.mode, story.request.run_id, rights, progress
             )
             for step in pipeline.steps:
                 tally = begin_step(run, step)
@@ -118,7 +115,7 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progres
 
 
 def _deliver(
-    pipeline: Pipeline, story: Story, rights: Rights, on_progress: "Progress", refill: Refill
+    pipeline: Pipeline, story: Story, rights: Rights, progress: Progress, refill: Refill
 ) -> Ending:
     """Send further sinks what they lack; no source is looked at."""
     steps = [step for step in pipeline.steps if refill.step in (None, step.name)]
@@ -127,9 +124,7 @@ def _deliver(
         from .streaming.run import Run
         from .streaming.step import begin_step
 
-        run = Run(
-            spark, pipeline, story.paths, story.mode, story.request.run_id, rights, on_progress
-        )
+        run = Run(spark, pipeline, story.paths, story.mode, story.request.run_id, rights, progress)
         for step in steps:
             tally = begin_step(run, step)
             story.tallies.append(tally)
@@ -156,7 +151,7 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
     """A session with the settings that fit the backlog; Great Expectations is imported meanwhile
     where a rule needs it."""
     from .quality import import_in_background, is_table_level
-    from .spark.executors import executor_cost
+    from .spark.executors import executor_cost, fit_to_executors
     from .spark.session import open_session
 
     began, request = time.monotonic(), story.request
@@ -164,6 +159,7 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
     with open_session(settings) as spark:
+        fit_to_executors(spark, pipeline.spark)
         small = size is not None and size < SMALL_BACKLOG
         story.spark = {
             "version": spark.version,

@@ -17,13 +17,14 @@ from pathlib import Path
 import pyspark
 from sluice.setup.class_archive import class_archive_path
 
+from tests.benchmarks.cluster import cluster_runs
 from tests.benchmarks.comparison import Comparison, measure, to_json, to_table
 from tests.benchmarks.first_load import first_loads
 from tests.benchmarks.growth import grown_runs
 from tests.benchmarks.retail import small_runs
 from tests.benchmarks.topic import topic_loads
 
-GROUPS = ("small", "load", "topic", "growth")
+GROUPS = ("small", "load", "topic", "cluster", "growth")
 
 
 def list_comparisons(chosen: argparse.Namespace, scratch: Path) -> Iterator[Comparison]:
@@ -37,6 +38,8 @@ def list_comparisons(chosen: argparse.Namespace, scratch: Path) -> Iterator[Comp
             yield from first_loads(folder, chosen.rows)
         elif group == "topic":
             yield from topic_loads(folder, chosen.rows)
+        elif group == "cluster":
+            yield from cluster_runs(folder)
         else:
             yield from grown_runs(folder, chosen.files, chosen.runs)
 
@@ -53,7 +56,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=500_000, help="of a first load")
     parser.add_argument("--files", type=int, default=100_000, help="of growth: in a folder")
     parser.add_argument("--runs", type=int, default=1_000, help="of growth: one after another")
-    parser.add_argument("--groups", default="small,load,topic", help=f"of {', '.join(GROUPS)}")
+    parser.add_argument(
+        "--groups", default="small,load,topic,cluster", help=f"of {', '.join(GROUPS)}"
+    )
     parser.add_argument("--only", default="", help="names, as P4,P7; all of the groups without")
     parser.add_argument("--json", type=Path, help="where the figures are written")
     parser.add_argument("--table", type=Path, help="print a file of figures as Markdown instead")

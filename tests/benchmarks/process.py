@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +52,20 @@ def run_measured(command: list[str], log: Path, servers: Collection[int] = ()) -
     return Cost(cpu, wall, most[0])
 
 
-def run_sluice(verb: str, spec: Path, root: Path, log: Path, servers: Collection[int] = ()) -> Cost:
-    """Run `sluice run` or `sluice plan` of a pipeline over a root, in a process of its own."""
+def run_sluice(
+    verb: str,
+    spec: Path,
+    root: Path,
+    log: Path,
+    servers: Collection[int] = (),
+    more: Sequence[str] = (),
+) -> Cost:
+    """Run `sluice run` or `sluice plan` of a pipeline over a root, in a process of its own.
+
+    Args: more: arguments beside those.
+    """
     command = [sys.executable, "-m", "sluice.cli", verb, "--spec", str(spec), "--root", str(root)]
-    return run_measured(command, log, servers)
+    return run_measured([*command, *more], log, servers)
 
 
 @contextmanager

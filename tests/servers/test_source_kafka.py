@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 from sluice.errors import ExitCode
 from sluice.spec import Window
-from sluice.streaming import batch, step
+from sluice.streaming import batch, bounds, step
 
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_broker import Record
@@ -636,3 +636,27 @@ def test_records_that_are_in_the_target_already_are_never_called_lost(project, k
     assert ids(shop) == ["o1", "o2", "o3", "o4"]
     assert not any("were not read yet" in warning for warning in report.steps[0].warnings)
     assert shop.run().exit_code is ExitCode.NOTHING_NEW
+
+
+@pytest.mark.parametrize(("keep_value", "batches"), [(True, 6), (False, 3)])
+def test_a_topic_larger_than_the_memory_comes_in_batches_by_the_size_of_its_first_records(
+    project, kafka_broker, monkeypatch, keep_value, batches
+):
+    topic = kafka_broker.create_topic(f"crowd_{keep_value}")
+    kafka_broker.produce(topic, [Record(order(n)) for n in range(60)])
+    size = len(order(10))
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: int(20 * size / 0.6) + 1)
+    shop = project(topic, DEDUP, keep_value=keep_value)
+    first = shop.run().steps[0]
+    assert (len(first.batches), first.counts.written) == (batches, 60)
+    assert ids(shop) == sorted(f"o{n}" for n in range(60))
+
+
+def test_what_a_pipeline_says_of_its_batches_wins_over_the_memory(
+    project, kafka_broker, monkeypatch
+):
+    topic = kafka_broker.create_topic("crowd_said")
+    kafka_broker.produce(topic, [Record(order(n)) for n in range(60)])
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 100)
+    shop = project(topic, DEDUP, max_offsets_per_batch=40)
+    assert len(shop.run().steps[0].batches) == 2

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sluice.errors import ExitCode
+from sluice.streaming import bounds
 
 from tests.spark.factories import Project
 
@@ -295,3 +296,34 @@ def test_files_that_vacuum_removed_unread_are_told_and_the_advice_loses_nothing(
     Path(shop.paths.checkpoint("s")).rename(shop.folder / "away")
     assert shop.run().error is None
     assert numbers(shop) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("source", [{}, {"change_feed": True}, {"start": {"version": 0}}])
+def test_a_table_larger_than_the_memory_comes_in_batches_whatever_of_it_is_read(
+    project, table, monkeypatch, source
+):
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 30_000)  # about two such files
+    table.sql(
+        "CREATE TABLE {table} (" + SCHEMA + ") USING delta "
+        "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    )
+    for number in range(6):
+        table.add(number)
+    shop = project(DEDUP, **source)
+    first = shop.run().steps[0]
+    assert 2 <= len(first.batches) <= 6 and first.counts.written == 6
+    for number in range(5, 11):
+        table.add(number)
+    second = shop.run().steps[0]
+    assert 2 <= len(second.batches) <= 6
+    assert (second.counts.written, second.counts.duplicate) == (5, 1)
+    assert numbers(shop) == list(range(11))
+
+
+def test_a_table_that_fits_or_is_read_in_order_comes_in_one_batch(project, table, monkeypatch):
+    for number in range(6):
+        table.add(number)
+    assert len(project().run().steps[0].batches) == 1
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 30_000)
+    ordered = project(folder="q", event_time_order=True)
+    assert len(ordered.run().steps[0].batches) == 1

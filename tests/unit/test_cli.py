@@ -3,18 +3,23 @@ says.
 """
 
 import hashlib
+import io
 import json
+import re
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 from sluice import runner
 from sluice.cli import app
+from sluice.cli import progress as progress_module
 from sluice.errors import ExitCode
-from sluice.report import BatchReport, Counts, RunReport, StepReport, write_report
+from sluice.report import Advance, BatchReport, Counts, RunReport, StepReport, write_report
 from sluice.setup import fetch, jars
 from sluice.spec import Pipeline, load_pipeline
 from sluice.storage import PIPELINES, PROJECT, Paths
@@ -155,7 +160,7 @@ def test_a_name_that_is_not_there_lists_those_that_are(project):
 def test_run_exits_with_the_reports_code_and_prints_the_report(project, monkeypatch, status, code):
     error = "the broker is away" if status == "failed" else None
     monkeypatch.setattr(
-        runner, "run_pipeline", lambda request, on_progress: make_report(status, code, error)
+        runner, "run_pipeline", lambda request, progress: make_report(status, code, error)
     )
     result = call("run", "visits")
     assert result.exit_code == code
@@ -164,24 +169,34 @@ def test_run_exits_with_the_reports_code_and_prints_the_report(project, monkeypa
 
 
 def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):
-    def run_pipeline(request, on_progress):
-        on_progress("pages", 0, 200, None)
-        on_progress(
-            "pages",
-            50,
-            200,
-            BatchReport(batch_id=0, counts=Counts(read=3, entered=3, made=3, written=3)),
-        )
+    def run_pipeline(request, progress):
+        batch = BatchReport(batch_id=0, counts=Counts(read=3, entered=3, made=3, written=3))
+        progress.tell(Advance("pages", 0, 200))
+        progress.tell(Advance("pages", 50, 200, 3, batch))
+        assert not progress.each_second
         return make_report()
 
     monkeypatch.setattr(runner, "run_pipeline", run_pipeline)
     assert "pages:  25.0 %, batch 0: 3 read = 3 written" in call("run", "visits").stderr
 
 
+def test_on_a_terminal_a_bar_moves_within_a_batch_with_rows_a_second_and_the_time_left(monkeypatch):
+    terminal = Console(force_terminal=True, width=140, file=io.StringIO())
+    monkeypatch.setattr(progress_module, "err", terminal)
+    with progress_module.show_progress() as progress:
+        assert progress.each_second
+        for done in (10, 30, 45.5):
+            progress.tell(Advance("pages", done, 200, int(done * 100)))
+            time.sleep(0.15)  # bars are drawn ten times a second
+    shown = terminal.file.getvalue()
+    assert "starting Spark" in shown and "22.8 %" in shown
+    assert re.search(r"4,550 rows, [1-9][\d,]*/s", shown) and "left:" in shown
+
+
 def test_run_passes_root_master_and_a_file_outside_the_project(project, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report()
+        runner, "run_pipeline", lambda request, progress: asked.append(request) or make_report()
     )
     file = project / "elsewhere.yaml"
     file.write_text((project / "pipelines" / "visits.yaml").read_text())
@@ -197,7 +212,7 @@ def test_run_passes_root_master_and_a_file_outside_the_project(project, monkeypa
 def test_backfill_asks_for_a_window_in_utc(project, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report()
+        runner, "run_pipeline", lambda request, progress: asked.append(request) or make_report()
     )
     assert (
         call(
@@ -330,7 +345,7 @@ def test_jars_fetch_shows_each_jar_and_keeps_it(project, monkeypatch):
 def test_a_trial_is_asked_for_with_its_seconds_and_says_where_it_writes(project, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        runner, "run_pipeline", lambda request, on_progress: asked.append(request) or make_report()
+        runner, "run_pipeline", lambda request, progress: asked.append(request) or make_report()
     )
     assert "only a trial ends after some seconds" in call("run", "visits", "--seconds", "3").stderr
     shown = call("run", "visits", "--dev", "--seconds", "3").stderr

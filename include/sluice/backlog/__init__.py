@@ -22,11 +22,12 @@ from .kafka import (
 from .kafka_offsets import planned_offsets
 from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
-from .probe import Range, StepBacklog
+from .probe import RECORD_BYTES, Range, StepBacklog
 from .waiting import waiting_files
 from .watch import Watched, read_mark, refuse_another, watch_table, write_mark
 
 __all__ = [
+    "RECORD_BYTES",
     "Arrivals",
     "LandedFile",
     "Range",

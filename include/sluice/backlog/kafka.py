@@ -39,6 +39,8 @@ class TopicBacklog:
     oldest: datetime | None = None
     """Time of the first waiting record, UTC; None when nothing waits or no record was to be had in
     time."""
+    record_bytes: int | None = field(default=None, compare=False)
+    """About how large a waiting record is; None as above."""
     partitions: dict[str, list[int]] = field(default_factory=dict, compare=False)
     """All that the source reads and the brokers have."""
     unknown_start: bool = False
@@ -124,6 +126,7 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     ):
         end = reach(end, broker.end_offsets(partitions, "read_uncommitted"), committed)
     found = compare_offsets(start, first, end, first_run=committed is None)
+    glance = broker.glance(most_waiting(found["waiting"], start, first), source.isolation)
     ids = broker.topic_ids(partitions)
     for topic, noted in read_topic_ids(checkpoint).items():
         if ids.get(topic, noted) != noted and topic in start:
@@ -132,7 +135,8 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
         **found,
         ids=ids,
         partitions=partitions,
-        oldest=broker.first_time(most_waiting(found["waiting"], start, first), source.isolation),
+        oldest=glance.oldest,
+        record_bytes=glance.record_bytes,
         unknown_start=unknown,
     )
 

@@ -21,9 +21,18 @@ Offsets = dict[str, dict[int, int]]
 PATIENCE = 6.0
 """Seconds for all questions of one probe together."""
 GLANCE = 2.0
-"""Seconds of them for the time of the oldest record, which only a person looks at."""
+"""Seconds of them for the first records themselves: how old they are, and how large."""
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Kafka's own topics: no pattern means them."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What the first waiting records look like. `oldest`: UTC; `record_bytes`: of key and value, on
+    the average. None where no record was to be had in time."""
+
+    oldest: datetime | None = None
+    record_bytes: int | None = None
 
 
 @dataclass
@@ -112,13 +121,12 @@ class Broker:
                 found[place.topic][place.partition] = self._ask(answer.result).offset
         return found
 
-    def first_time(self, places: dict[tuple[str, int], int], isolation: str) -> datetime | None:
-        """The earliest time of the first records from some places on, UTC; None where there is none
-        to be had within a glance. Never fails."""
+    def glance(self, places: dict[tuple[str, int], int], isolation: str) -> Glance:
+        """The first records from some places on, as far as they come in time. Never fails."""
         from confluent_kafka import Consumer, KafkaException, TopicPartition
 
         if not places:
-            return None
+            return Glance()
         settings = {
             "group.id": "sluice-probe",
             "enable.auto.commit": False,
@@ -133,14 +141,16 @@ class Broker:
             consumer = Consumer(self.config | settings)
             try:
                 consumer.assign([TopicPartition(t, p, offset) for (t, p), offset in places.items()])
-                times = _poll_times(
-                    consumer, set(places), min(self.deadline, time.monotonic() + GLANCE)
-                )
+                end = min(self.deadline, time.monotonic() + GLANCE)
+                times, sizes = _poll_first(consumer, set(places), end)
             finally:
                 consumer.close()
         except KafkaException:
-            return None
-        return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
+            return Glance()
+        return Glance(
+            datetime.fromtimestamp(min(times) / 1000, UTC) if times else None,
+            max(1, sum(sizes) // len(sizes)) if sizes else None,
+        )
 
     def _ask(self, question: Callable[[float], Any], again: bool = False) -> Any:
         """The answer to a question, asked again where nobody was there; a refusal ends it at once,
@@ -206,19 +216,24 @@ def connect(cluster: KafkaCluster) -> Broker:
     return broker
 
 
-def _poll_times(consumer: "Consumer", left: set[tuple[str, int]], deadline: float) -> list[int]:
-    """Milliseconds since 1970 of the first record of each place, as far as they come in time."""
+def _poll_first(
+    consumer: "Consumer", left: set[tuple[str, int]], deadline: float
+) -> tuple[list[int], list[int]]:
+    """Milliseconds since 1970 of the first record of each place, and the bytes of every record that
+    came with them."""
     from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, TopicPartition
 
-    times = []
+    times, sizes = [], []
     while left and time.monotonic() < deadline:
         for message in consumer.consume(200, timeout=0.1):
             place, error = (message.topic(), message.partition()), message.error()
-            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            if error is None:
+                sizes.append(len(message.value() or b"") + len(message.key() or b""))
+            elif error.code() != KafkaError._PARTITION_EOF:
                 continue
             if place in left:
                 left.discard(place)
                 consumer.pause([TopicPartition(*place)])
                 if error is None and message.timestamp()[0] != TIMESTAMP_NOT_AVAILABLE:
                     times.append(message.timestamp()[1])
-    return times
+    return times, sizes

@@ -12,9 +12,8 @@ from .notified import Arrivals
 
 Kind = TypeVar("Kind", bound=SourceKind)
 
-_RECORD_BYTES = 1000
-"""What a Kafka record is taken to weigh, when a run chooses between the settings of a short run and
-of a long one."""
+RECORD_BYTES = 1000
+"""What a Kafka record is taken to weigh where none could be looked at."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class StepBacklog:
     files: int = 0
     records: int = 0
     """Offsets of topics."""
+    record_bytes: int = RECORD_BYTES
+    """About how large one of them is."""
     commits: int = 0
     """Commits of a table."""
     bytes: int = 0
@@ -61,7 +62,7 @@ class StepBacklog:
         """About how many bytes wait; None when Spark has to run and nobody knows over how many."""
         if self.must_run and not (self._counted or self.open_batch):
             return None
-        return self.bytes or self.records * _RECORD_BYTES
+        return self.bytes or self.records * self.record_bytes
 
 
 @dataclass(frozen=True)

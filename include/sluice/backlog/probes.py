@@ -10,7 +10,7 @@ from .files import LandedFile, files_in_window, list_files
 from .globs import any_folder, any_name
 from .kafka import describe_losses, measure_topics
 from .notified import Arrivals, ask_queue, take_arrivals
-from .probe import Probe, Range, StepBacklog, Waiting
+from .probe import RECORD_BYTES, Probe, Range, StepBacklog, Waiting
 from .waiting import waiting_files
 
 
@@ -81,6 +81,7 @@ class TopicProbe(Probe[KafkaSource]):
         waiting = StepBacklog(
             step.name,
             records=found.records,
+            record_bytes=found.record_bytes or RECORD_BYTES,
             oldest=found.oldest,
             warnings=describe_losses(found),
         )

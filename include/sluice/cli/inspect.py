@@ -10,7 +10,8 @@ from rich.table import Table
 
 from ..backlog import StepBacklog, measure_pipeline
 from ..errors import ExitCode, SluiceError, SourceError
-from ..report import latest_report, read_report, render_text, report_path
+from ..report import latest_report, list_reports, read_report, render_text, report_path
+from ..report.estimate import RUNS, Amount, estimate_run
 from ..spec import Pipeline, describe_limits, find_pipelines, load_pipeline
 from ..spec.quantities import format_duration
 from ..storage import Paths
@@ -113,6 +114,17 @@ def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
             err.print(f"  warning: {warning}", style="yellow", markup=False)
     if not any(step.must_run for step in backlog):
         raise typer.Exit(int(ExitCode.NOTHING_NEW))
+    out.print(f"estimate: {_estimate(backlog, paths.reports())}", markup=False)
+
+
+def _estimate(backlog: list[StepBacklog], reports: str) -> str:
+    amount = Amount(
+        bytes=sum(step.bytes for step in backlog if step.files),
+        records=sum(step.records for step in backlog),
+        commits=sum(step.commits for step in backlog),
+    )
+    found = estimate_run(amount, list_reports(reports, limit=2 * RUNS))
+    return found.sentence if found else "none, no earlier run tells what this amount takes"
 
 
 def _describe_backlog(step: StepBacklog) -> str:

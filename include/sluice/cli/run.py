@@ -1,19 +1,17 @@
 """Verbs that run Spark: run, backfill."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Literal
 
 import typer
 from pydantic import ValidationError
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from ..errors import SpecError
-from ..report import BatchReport, render_text
+from ..report import render_text
 from ..spec import RunRequest, Window
 from ..storage import Paths
 from .app import Name, Root, Spec, app, err, load, out
+from .progress import show_progress
 
 Master = Annotated[
     str | None,
@@ -114,52 +112,9 @@ def show_run(request: RunRequest) -> None:
     """Run, show the way and the report, and exit with its code."""
     from ..runner import run_pipeline
 
-    with _show_progress() as on_progress:
-        report = run_pipeline(request, on_progress)
+    with show_progress() as progress:
+        report = run_pipeline(request, progress)
     if report.error:
         err.print(report.error, style="red", markup=False)
     out.print(render_text(report), markup=False)
     raise typer.Exit(int(report.exit_code))
-
-
-@contextmanager
-def _show_progress() -> Iterator[Callable[[str, int, int, BatchReport | None], None]]:
-    """A bar per step on a terminal, a line per batch elsewhere.
-
-    The percentage is of bytes: the end of the backlog is known at the start.
-    """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>5.1f} %"),
-        TextColumn("{task.fields[rows]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=err, disable=not err.is_terminal) as bars:
-        tasks: dict[str, TaskID] = {}
-        rows: dict[str, int] = {}
-        if err.is_terminal:
-            tasks[""] = bars.add_task("starting Spark", total=None, rows="")
-
-        def on_progress(step: str, done: int, total: int, batch: BatchReport | None) -> None:
-            rows[step] = rows.get(step, 0) + (batch.counts.read if batch else 0)
-            percent = 100 * done / total if total else 100.0
-            if not err.is_terminal:
-                if batch:
-                    err.print(
-                        f"{step}: {percent:5.1f} %, batch {batch.batch_id}: {batch.counts.line}",
-                        markup=False,
-                    )
-                return
-            if "" in tasks:
-                bars.remove_task(tasks.pop(""))
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=max(total, 1), rows="")
-            bars.update(
-                tasks[step],
-                total=max(total, 1),
-                completed=done if total else 1,
-                rows=f"{rows[step]:,} rows",
-            )
-
-        yield on_progress

@@ -1,4 +1,4 @@
-"""Flags of the driver's JVM, for a short run and for a long one."""
+"""Flags of the JVMs of a run, for a short run and for a long one."""
 
 from ..setup.class_archive import class_archive_path
 
@@ -29,9 +29,18 @@ def java_options(small: bool) -> str:
     for a large one, and the class archive where set-up made one. Methods of more than 8 000 bytes
     are compiled as well: Spark makes such of many columns or rules, and Java would interpret them.
     """
+    rest = _C1 if small else [*_LATE_C2, _ROOM]
+    return " ".join(["-XX:+UseSerialGC", *_common(), *rest])
+
+
+def executor_options(small: bool) -> str:
+    """The same for the executors of a cluster. Those of a long run collect as Java chooses by their
+    cores and their heap; where a node does not have the class archive, they start without it."""
+    return " ".join(["-XX:+UseSerialGC", *_common(), *_C1] if small else [*_common(), *_LATE_C2])
+
+
+def _common() -> list[str]:
     archive = class_archive_path()
-    flags = ["-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    flags = ["-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
     flags.append("-XX:-DontCompileHugeMethods")
-    flags += _C1 if small else [*_LATE_C2, _ROOM]
-    flags += [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
-    return " ".join(flags)
+    return flags + ([f"-XX:SharedArchiveFile={archive}"] if archive.exists() else [])

@@ -6,7 +6,7 @@ import re
 from ..setup.jars import jar_paths
 from ..spec import Pipeline
 from ..storage import Paths, in_bucket
-from .jvm_flags import java_options
+from .jvm_flags import executor_options, java_options
 from .s3 import s3_settings
 
 SMALL_BACKLOG = 256 * 10**6
@@ -70,8 +70,14 @@ def _has_python(pipeline: Pipeline) -> bool:
     return any(step.transform and ".py:" in step.transform for step in pipeline.steps)
 
 
+PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")
+"""Parts into which a shuffle, and Delta's rebuilding of a table's state, are cut. Delta's own 50
+are most of a short run on a small table."""
+
+
 def partitions_for(master: str) -> int:
-    """Shuffle partitions: the cores of a local master, 64 on a cluster.
+    """Shuffle partitions: the cores of a local master; of a cluster 64 until its executors are
+    there and are counted (`spark.executors`).
 
     Adaptive execution merges small ones.
     """
@@ -80,6 +86,19 @@ def partitions_for(master: str) -> int:
         return 64
     cores = os.cpu_count() or 2
     return max(1, min(16, cores if match[1] == "*" else int(match[1] or 1)))
+
+
+def _cluster_settings(small: bool, core: list[str], jars: list[str]) -> dict[str, str]:
+    """What executors on other machines are given. Those whose machine has the same installation
+    find the jars and the class archive where the driver does."""
+    return {
+        "spark.jars": ",".join(jars),  # executors elsewhere get them from the driver
+        "spark.executor.extraClassPath": os.pathsep.join(core),
+        "spark.executor.extraJavaOptions": executor_options(small),
+        # A task of a second otherwise waits three for the executor that holds its rows.
+        "spark.locality.wait": "200ms",
+        "spark.ui.retainedStages": "20000",  # the report adds up what their tasks cost
+    }
 
 
 def spark_settings(
@@ -105,15 +124,12 @@ def spark_settings(
     core, jars = ([str(p) for p in jar_paths(*names)] for names in (("core",), sets))
     local = master.startswith("local")
     small = backlog_bytes is not None and backlog_bytes < SMALL_BACKLOG
-    partitions = str(partitions_for(master))
     settings = {
         "spark.master": master,
         "spark.app.name": f"sluice-{pipeline.name}",
-        "spark.sql.shuffle.partitions": partitions,
-        # Delta rebuilds a snapshot in 50 tasks unless told otherwise: most of a short run on a
-        # small table.
-        "spark.databricks.delta.snapshotPartitions": partitions,
-        "spark.driver.extraClassPath": os.pathsep.join(core if local else jars),
+        **dict.fromkeys(PARTITIONS, str(partitions_for(master))),
+        # The class archive is of these jars: more of them here would make it of no use.
+        "spark.driver.extraClassPath": os.pathsep.join(core),
         "spark.driver.extraJavaOptions": java_options(small),
         # PySpark notes for each operation on a column which line asked for it, by a dozen calls
         # into the JVM: a tenth of a small run. Only a transform in Python is worth it, whose
@@ -123,10 +139,8 @@ def spark_settings(
         **(s3_settings(in_bucket(root)) if "s3" in sets else {}),
     }
     if not local:
-        settings["spark.jars"] = ",".join(jars)  # executors elsewhere get the jars from the driver
-        settings["spark.ui.retainedStages"] = "20000"  # the report adds up what their tasks cost
+        settings |= _cluster_settings(small, core, jars)
     elif more_jars := [jar for jar in jars if jar not in core]:
-        # On the class path itself they would make the class archive of no use; `local:` reads them
-        # where they lie, instead of copying 686 MB of S3 client.
+        # `local:` reads them where they lie, instead of copying 686 MB of S3 client.
         settings["spark.jars"] = ",".join(f"local:{jar}" for jar in more_jars)
     return {**settings, **pipeline.spark}

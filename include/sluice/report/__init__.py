@@ -13,6 +13,7 @@ from .model import (
     Undelivered,
     merge_ranges,
 )
+from .progress import UNWATCHED, Advance, Progress
 from .render import render_html, render_text
 from .store import (
     kept_reports,
@@ -27,10 +28,13 @@ from .store import (
 __all__ = [
     "BOUNDS",
     "COMMITS",
+    "UNWATCHED",
+    "Advance",
     "BatchReport",
     "Counts",
     "Delivered",
     "Outcome",
+    "Progress",
     "RuleResult",
     "RunReport",
     "StepReport",

@@ -14,16 +14,13 @@ from ..spark.failure import UnplannedFiles, UnreadableFile
 from ..spec import FileSource
 from ..storage import is_remote, open_path
 from .file_stream import Place, open_stream
-from .intake import BatchInput, Intake, Opening
+from .intake import UNPACKED, BatchInput, Intake, Opening
 from .named import write_names
 from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
 
 CROWDING_BYTES = 64 * 10**6
 """Size of a batch's files above which its rows are kept on disk."""
-
-_UNPACKED = 6
-"""How many bytes of text a byte of a packed or columnar file stands for, about."""
 
 
 class FileIntake(Intake[FileSource]):
@@ -67,7 +64,7 @@ class FileIntake(Intake[FileSource]):
     def cut(self, size: int) -> bool:
         """Read in batches of so many bytes of text."""
         packed = self.source.format in EMBEDDED or any(_is_compressed(f.path) for f in self.files)
-        bound = size // _UNPACKED if packed else size
+        bound = size // UNPACKED if packed else size
         if self.source.is_bounded or not self.total > bound > 0:
             return False
         self.source = self.source.model_copy(update={"max_bytes_per_batch": bound})

@@ -14,6 +14,9 @@ from ..spec import SourceKind
 
 Kind = TypeVar("Kind", bound=SourceKind)
 
+UNPACKED = 6
+"""How many bytes of text a byte of a packed or columnar file stands for, about."""
+
 
 @dataclass(frozen=True)
 class BatchInput:

@@ -1,7 +1,6 @@
 """Kafka topics as a source: each offset one record, its value parsed as a line of a file would
 be."""
 
-import json
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
@@ -11,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..backlog import (
+    RECORD_BYTES,
     TopicBacklog,
     describe_losses,
     measure_expired,
@@ -22,16 +22,13 @@ from ..checkpoint import Checkpoint
 from ..errors import SluiceError, SourceError, TransientError
 from ..report import BatchReport, merge_ranges
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
-from ..spec import KafkaSource, KafkaStart, resolve_cluster, spark_options
+from ..spec import KafkaSource, KafkaStart, resolve_cluster
 from .intake import BatchInput, Intake, Opening
+from .kafka_options import reader_options, start_options
 from .parse.avro_records import parse_avro
 from .parse.headers import record_pattern
 from .parse.text_records import decode, parse_text
 
-_PATIENCE = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
-_FETCH_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "30000"}
-"""Brokers that are away end a run in about a minute: the driver asks three times, a task waits for
-records once. Spark's and Kafka's own bounds are three minutes."""
 _TOMBSTONE = "the record has no value (a tombstone)"
 
 
@@ -90,10 +87,22 @@ class KafkaIntake(Intake[KafkaSource]):
         """Offsets."""
         return self.backlog.records
 
+    def cut(self, size: int) -> bool:
+        """Read in batches of so many bytes, by the size of the first records; a kept row holds the
+        record's own bytes beside its columns."""
+        kept = (self.backlog.record_bytes or RECORD_BYTES) * (2 if self.source.keep_value else 1)
+        bound = max(1, size // kept)
+        if self.source.is_bounded or self.total <= bound:
+            return False
+        self.source = self.source.model_copy(update={"max_offsets_per_batch": bound})
+        return True
+
     def open(self, spark: SparkSession) -> DataFrame:
         """Every record of the topics."""
         source = self.source
-        frame = spark.readStream.format("kafka").options(**self._options()).load()
+        frame = (
+            spark.readStream.format("kafka").options(**reader_options(source, self._start())).load()
+        )
         fields: list[str | Column] = [
             "topic",
             "partition",
@@ -147,56 +156,9 @@ class KafkaIntake(Intake[KafkaSource]):
         blank = F.when(F.btrim(F.col(RAW), F.lit(" \t\r\n")) == "", F.lit("the value is blank"))
         return parsed.withColumn(DEFECT, F.coalesce(blank, lines, F.col(DEFECT)))
 
-    def _options(self) -> dict[str, str]:
-        source = self.source
-        chosen = {
-            "subscribe": ",".join(source.subscribe),
-            "subscribePattern": source.subscribe_pattern,
-            "assign": source.assign and json.dumps(source.assign),
-        }
-        ours = {name: value for name, value in chosen.items() if value}
-        ours |= {
-            "failOnDataLoss": str(source.fail_on_data_loss).lower(),
-            "includeHeaders": str(source.headers).lower(),
-            "kafka.isolation.level": source.isolation,
-        }
-        ours |= (
-            {"maxOffsetsPerTrigger": str(source.max_offsets_per_batch)}
-            if source.max_offsets_per_batch
-            else {}
-        )
-        return {
-            **self._patience(),
-            **source.options,
-            **spark_options(source),
-            **ours,
-            **self._start(),
-        }
-
-    def _patience(self) -> dict[str, str]:
-        """Our bounds where the user's options have none.
-
-        The two of the client go together: Kafka refuses the first where it is less than the second.
-        """
-        named = {name.lower() for name in self.source.options}
-        return _FETCH_PATIENCE | ({} if named & set(_PATIENCE) else _PATIENCE)
-
     def _start(self) -> dict[str, str]:
-        start = KafkaStart(timestamp=self.since) if self.since is not None else self.source.start
-        if isinstance(start, str):
-            return {"startingOffsets": start}
-        if start.timestamp is not None:
-            return {
-                "startingTimestamp": str(int(start.timestamp.timestamp() * 1000)),
-                "startingOffsetsByTimestampStrategy": "latest",
-            }
-        given = start.offsets or {}
-        # Spark wants every partition named.
-        chosen = {
-            topic: {str(p): _as_number(given.get(topic, {}).get(p, "earliest")) for p in parts}
-            for topic, parts in self.backlog.partitions.items()
-        }
-        return {"startingOffsets": json.dumps(chosen)}
+        moment = KafkaStart(timestamp=self.since) if self.since is not None else None
+        return start_options(moment or self.source.start, self.backlog.partitions)
 
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """The offsets of a planned batch."""
@@ -242,8 +204,3 @@ class KafkaIntake(Intake[KafkaSource]):
             if lost
             else []
         )
-
-
-def _as_number(offset: int | str) -> int:
-    """An offset as Spark takes it."""
-    return offset if isinstance(offset, int) else {"earliest": -2, "latest": -1}[offset]

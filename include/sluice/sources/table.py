@@ -21,7 +21,7 @@ from ..spark.columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
 from ..spark.failure import ChangedTable, UnreadableFile
 from ..spec import SYSTEM_COLUMNS, TableSource, TableStart
 from ..storage import replace_file
-from .intake import BatchInput, Intake, Opening
+from .intake import UNPACKED, BatchInput, Intake, Opening
 
 _MOST_CHANGES = 20
 _ANEW = (
@@ -99,6 +99,15 @@ class TableIntake(Intake[TableSource]):
     def total(self) -> int:
         """Commits."""
         return max(0, (self.newest or 0) + 1 - (self.position.version if self.position else 0))
+
+    def cut(self, size: int) -> bool:
+        """Read in batches of so many bytes, by the sizes of files in the table's log. A table that
+        is smaller comes in one."""
+        bound = size // UNPACKED
+        if self.source.is_bounded or self.source.event_time_order or not bound:
+            return False
+        self.source = self.source.model_copy(update={"max_bytes_per_batch": bound})
+        return True
 
     def open(self, spark: SparkSession) -> DataFrame:
         """The table's own columns; those of the change feed without their underscore.

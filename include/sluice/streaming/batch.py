@@ -63,13 +63,12 @@ class Result:
     warning: str = ""
 
 
-def process(plan: Plan, rights: Rights, batch: Batch) -> Entry:
+def process(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Entry:
     """Give every row of one batch its fate.
 
-    Raises RuleStop or SourceError before a byte of it is written, UnbalancedReport where the
-    numbers of its parts contradict each other.
+    Args: laps: a watch that was just started. Raises RuleStop or SourceError before a byte of it is
+    written, UnbalancedReport where the numbers of its parts contradict each other.
     """
-    laps = Laps()
     rights.check(plan.step.name)
     result = _replay(plan, rights, batch) or _judge_and_write(plan, rights, batch, laps)
     rights.check(plan.step.name)

@@ -63,12 +63,13 @@ class Query:
 
     `checkpoint`: folder of Spark's checkpoint. `deadline`, `end`: by `time.monotonic()`; no batch
     starts after either, and one that then runs longer than `grace` seconds more is cut off and
-    comes again. `raise_if_lost`: asked every second. `mode`: append or update.
+    comes again. `each_second`: called while it runs; what it raises ends the query. `mode`: append
+    or update.
     """
 
     checkpoint: str
     deadline: float
-    raise_if_lost: Callable[[], None] = lambda: None
+    each_second: Callable[[], None] = lambda: None
     trigger: Trigger = AVAILABLE_NOW
     end: float | None = None
     mode: str = "append"
@@ -113,7 +114,7 @@ def drain(stream: DataFrame, process: Callable[[DataFrame, int], None], how: Que
 
 def _await_end(query: StreamingQuery, batches: _Batches, how: Query) -> bool:
     while not wait_a_moment(query, None if how.end is None else how.last):
-        how.raise_if_lost()
+        how.each_second()
         over = time.monotonic() - how.last
         if over > how.grace:
             raise OutOfTime

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..checkpoint import Rights
 from ..launch.settings import spark_settings
+from ..report import UNWATCHED
 from ..sources import rehearse_intake
 from ..spark.session import open_session
 from ..spec import Mode, RunRequest, load_pipeline
@@ -26,7 +27,7 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
     paths = mode.place(str(folder), pipeline.name)
     with open_session(spark_settings(pipeline, 0, root=str(folder))) as spark:
         rights = Rights("rehearsal", {}, [], 0.0)
-        run = Run(spark, pipeline, paths, mode, "rehearsal", rights, lambda *_: None)
+        run = Run(spark, pipeline, paths, mode, "rehearsal", rights, UNWATCHED)
         for step in pipeline.steps:
             intake = rehearse_intake(pipeline, step, paths, landing)
             plan_step(run, step, intake, step.target_path(paths))

@@ -1,16 +1,13 @@
 """What the steps of one run share."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from ..checkpoint import Rights
-from ..report import BatchReport
+from ..report import Progress
 from ..spec import Mode, Pipeline, Step
 from ..storage import Paths
-
-Progress = Callable[[str, int, int, BatchReport | None], None]
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,7 @@ class Run:
     mode: Mode
     run_id: str
     rights: Rights
-    on_progress: Progress
+    progress: Progress
 
     @property
     def deadline(self) -> float:

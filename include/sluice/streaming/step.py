@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 
 from ..backlog import measure_step, read_mark, refuse_another, watch_table
 from ..checkpoint import Checkpoint, Entry, complete_epochs
+from ..report import Advance, BatchReport
 from ..sources import Found, Intake, choose_intake
 from ..spark.failure import (
     SPARK_FAILED,
@@ -23,6 +24,8 @@ from .continuous import run_continuous
 from .drain import OutOfTime, Query, drain
 from .following import Followers
 from .judging import could_not_judge, judge_run
+from .laps import Laps
+from .pace import Pace
 from .plan import Plan
 from .planning import plan_step
 from .refusals import BatchStopped
@@ -78,10 +81,10 @@ def run_step(run: Run, step: Step, tally: Tally, found: Found) -> bool:
             tally.warn(*intake.review([entry.batch for entry in tally.finished]))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Course:
     """A step on its way. `end`: when its query is stopped as its normal end, by
-    `time.monotonic()`; None for one that ends by itself."""
+    `time.monotonic()`; None for one that ends by itself. `pace`: of the batch on its way."""
 
     run: Run
     step: Step
@@ -89,6 +92,24 @@ class Course:
     intake: Intake
     trigger: Trigger
     end: float | None
+    pace: Pace | None = None
+
+    def look_around(self) -> None:
+        """Raise LeaseLost where another run has taken over; tell how far this one is."""
+        self.run.rights.raise_if_lost()
+        pace = self.pace
+        if pace is not None and self.run.progress.each_second:
+            pace.look(self.run.spark)
+            self.tell(within=pace)
+
+    def tell(self, batch: BatchReport | None = None, within: Pace | None = None) -> None:
+        """Say how far the step is."""
+        done: float = self.tally.amount
+        rows = sum(entry.batch.counts.read for entry in self.tally.finished)
+        if within is not None:
+            done, rows = done + within.share * within.taken.amount, rows + within.records
+        told = Advance(self.step.name, done, self.intake.total, rows, batch)
+        self.run.progress.tell(told)
 
 
 def _try_once(course: Course) -> bool:
@@ -141,7 +162,7 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
         frame, plan = plan_step(run, step, course.intake, tally.facts.target)
     tally.warn(*course.intake.warnings, *describe_abandoned(plan, run.spark))
     tally.judge_by(plan.rules.row)
-    run.on_progress(step.name, tally.amount, course.intake.total, None)
+    course.tell()
     return frame, plan
 
 
@@ -157,9 +178,12 @@ def _look_at_target(tally: Tally) -> None:
 def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entry:
     """Work off one planned batch and note it."""
     run, tally = course.run, course.tally
-    entry = process(plan, run.rights, Batch.of(plan, rows, number, run.run_id))
+    batch, laps = Batch.of(plan, rows, number, run.run_id), Laps()
+    course.pace = Pace(batch.taken, laps)
+    entry = process(plan, run.rights, batch, laps)
+    course.pace = None
     tally.take(entry)
-    run.on_progress(course.step.name, tally.amount, course.intake.total, entry.batch)
+    course.tell(entry.batch)
     return entry
 
 
@@ -167,7 +191,7 @@ def _query(course: Course) -> Query:
     return Query(
         checkpoint=spark_folder(course.tally.checkpoint),
         deadline=course.run.deadline,
-        raise_if_lost=course.run.rights.raise_if_lost,
+        each_second=course.look_around,
         trigger=course.trigger,
         end=course.end,
         mode=course.step.output_mode,

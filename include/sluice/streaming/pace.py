@@ -1,0 +1,43 @@
+"""How far the batch on its way is: by the parts of it that are over, and by the stages that Spark
+works at."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from ..sources import BatchInput
+from ..spark.stages import Stages, look_at_stages
+from .laps import PARTS, Laps
+
+_SHARES = dict(zip(PARTS, (0.5, 0.1, 0.3, 0.05, 0.05), strict=True))
+"""What each part usually takes of a large batch's time."""
+
+
+@dataclass
+class Pace:
+    """`share`: of the batch that is done, from 0 to 1; it never goes back. `records`: of it that
+    were read."""
+
+    taken: BatchInput
+    laps: Laps
+    share: float = 0.0
+    records: int = 0
+
+    def look(self, spark: SparkSession) -> None:
+        """Ask Spark."""
+        ended, stages = self.laps.seconds, look_at_stages(spark)
+        rest = [part for part in PARTS if part not in ended]
+        if PARTS[0] in rest:
+            self.records = max(self.records, stages.records)
+            within = max(self._read(stages), stages.share)
+        else:
+            within = stages.share
+        share = sum(_SHARES[part] for part in PARTS if part not in rest)
+        share += _SHARES[rest[0]] * min(within, 1.0) if rest else 0.0
+        self.share = max(self.share, min(share, 1.0))
+
+    def _read(self, stages: Stages) -> float:
+        """The part of the input that is read, where Spark and we count it alike."""
+        if self.taken.bytes:
+            return stages.bytes / self.taken.bytes
+        return stages.records / self.taken.amount if self.taken.fetched else 0.0
