@@ -17,12 +17,14 @@ from .launch.settings import SMALL_BACKLOG, spark_settings
 from .report import UNWATCHED, Progress, RunReport, write_report
 from .report.ending import NOTHING_NEW, OUT_OF_TIME, Ending
 from .report.story import Story
+from .setup.class_archive import class_archive_path
 from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _log = logging.getLogger(__name__)
+_NO_ARCHIVE = "none, so the run cost up to a third more; `python -m sluice.warmup` makes it"
 
 
 def run_pipeline(request: RunRequest, progress: Progress = UNWATCHED) -> RunReport:
@@ -151,7 +153,7 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
     """A session with the settings that fit the backlog; Great Expectations is imported meanwhile
     where a rule needs it."""
     from .quality import import_in_background, is_table_level
-    from .spark.executors import executor_cost, fit_to_executors
+    from .spark.executors import executor_cost
     from .spark.session import open_session
 
     began, request = time.monotonic(), story.request
@@ -159,13 +161,13 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
     if any(is_table_level(rule) for step in pipeline.steps for rule in step.rules):
         import_in_background()
     with open_session(settings) as spark:
-        fit_to_executors(spark, pipeline.spark)
         small = size is not None and size < SMALL_BACKLOG
         story.spark = {
             "version": spark.version,
             "master": settings["spark.master"],
             "profile": "short run" if small else "long run",
             "start_seconds": f"{time.monotonic() - began:.1f}",
+            **({} if class_archive_path().exists() else {"class archive": _NO_ARCHIVE}),
         }
         try:
             yield spark

@@ -3,12 +3,19 @@ hand all of it to spark-submit."""
 
 from .jvm_log import JVM_LOG, divert_jvm_output
 from .properties import write_properties
-from .settings import PARTITIONS, SMALL_BACKLOG, partitions_for, spark_settings
+from .settings import (
+    PARTITIONS,
+    SMALL_BACKLOG,
+    UNKNOWN_CLUSTER,
+    partitions_for,
+    spark_settings,
+)
 
 __all__ = [
     "JVM_LOG",
     "PARTITIONS",
     "SMALL_BACKLOG",
+    "UNKNOWN_CLUSTER",
     "divert_jvm_output",
     "partitions_for",
     "spark_settings",

@@ -75,15 +75,21 @@ PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPa
 are most of a short run on a small table."""
 
 
+UNKNOWN_CLUSTER = 64
+"""Parts of a shuffle on a cluster of which no executor came in time."""
+_FIRST_LOOK = 2
+"""Parts on a cluster until its executors are counted (`spark.executors`): what is read before that
+is a table's log."""
+
+
 def partitions_for(master: str) -> int:
-    """Shuffle partitions: the cores of a local master; of a cluster 64 until its executors are
-    there and are counted (`spark.executors`).
+    """Parts of a shuffle as a run begins: the cores of a local master.
 
     Adaptive execution merges small ones.
     """
     match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
     if match is None:
-        return 64
+        return _FIRST_LOOK
     cores = os.cpu_count() or 2
     return max(1, min(16, cores if match[1] == "*" else int(match[1] or 1)))
 

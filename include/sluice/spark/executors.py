@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ..launch import PARTITIONS
+from ..launch import PARTITIONS, UNKNOWN_CLUSTER
 from .jvm import JVM_GONE, jvm_of
 
 PATIENCE = 20.0
@@ -17,20 +17,21 @@ there."""
 _QUIET = 0.5
 """Seconds without another executor after which no more are waited for, where nobody said how
 many."""
-_MOST_PARTITIONS = 200
+_PARTITIONS = range(1, 201)
 
 
 def fit_to_executors(spark: SparkSession, given: Mapping[str, str]) -> None:
-    """On a cluster, cut shuffles into as many parts as its executors have cores.
+    """On a cluster, wait for the executors, and cut shuffles into as many parts as they have cores.
 
     Args: given: the pipeline's own settings, which win.
     """
     if is_local(spark):
         return
-    cores = await_cores(spark, _wanted_cores(spark))
+    cores = _await_cores(spark)
+    parts = min(max(cores, _PARTITIONS.start), _PARTITIONS.stop - 1) if cores else UNKNOWN_CLUSTER
     for name in PARTITIONS:
-        if cores and name not in given:
-            spark.conf.set(name, str(min(cores, _MOST_PARTITIONS)))
+        if name not in given:
+            spark.conf.set(name, str(parts))
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -38,19 +39,16 @@ def is_local(spark: SparkSession) -> bool:
     return (spark.sparkContext.master or "").startswith("local")
 
 
-def await_cores(spark: SparkSession, wanted: int) -> int:
-    """Wait until the executors have so many cores together, or, with 0, until no more come; how
-    many there are."""
-    began = changed = time.monotonic()
-    cores = 0
-    while (now := time.monotonic()) - began < PATIENCE:
-        found = _count_cores(spark)
-        if found != cores:
-            cores, changed = found, now
-        if cores and (cores >= wanted if wanted else now - changed > _QUIET):
-            break
+def _await_cores(spark: SparkSession) -> int:
+    """How many cores the executors have together, once there are as many as the settings ask for;
+    or, where they do not say it, once no more come."""
+    wanted, end = _wanted_cores(spark), time.monotonic() + PATIENCE
+    while True:
+        cores, newest = _count_cores(spark)
+        enough = cores >= wanted if wanted else time.time() - newest > _QUIET
+        if (cores and enough) or time.monotonic() > end:
+            return cores
         time.sleep(0.05)
-    return cores
 
 
 def _wanted_cores(spark: SparkSession) -> int:
@@ -63,24 +61,32 @@ def _wanted_cores(spark: SparkSession) -> int:
     return int(most) if most else int(executors or 0) * int(cores or 1)
 
 
-def _count_cores(spark: SparkSession) -> int:
+def _count_cores(spark: SparkSession) -> tuple[int, float]:
+    """Cores of all executors, and when the newest of them came, seconds since 1970."""
     there = spark.sparkContext._jsc.sc().statusStore().executorList(True).iterator()
-    cores = 0
+    cores, newest = 0, 0.0
     while there.hasNext():
         executor = there.next()
-        cores += executor.totalCores() if executor.id() != "driver" else 0
-    return cores
+        if executor.id() != "driver":
+            cores += executor.totalCores()
+            newest = max(newest, executor.addTime().getTime() / 1000)
+    return cores, newest
 
 
 def executor_cost(spark: SparkSession) -> dict[str, str]:
-    """`executor_core_seconds` of the session so far; nothing where tasks run in this machine's JVM.
+    """Cores of the executors, the parts of a shuffle, and `executor_core_seconds` of the session so
+    far; nothing where tasks run in this machine's JVM.
 
     The time of Python workers is not in it: Spark measures the thread of each task.
     """
     if is_local(spark):
         return {}
     with suppress(*JVM_GONE):
-        return {"executor_core_seconds": f"{sum_task_seconds(spark):.1f}"}
+        return {
+            "executor_cores": str(_count_cores(spark)[0]),
+            "partitions": spark.conf.get(PARTITIONS[0]) or "",
+            "executor_core_seconds": f"{sum_task_seconds(spark):.1f}",
+        }
     return {}
 
 

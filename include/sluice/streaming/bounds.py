@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 
 from ..sources import Intake
-from ..spark.executors import storage_memory
+from ..spark.executors import fit_to_executors, storage_memory
 from ..spark.output_mode import is_stateful
 from ..spec import Step
 from .run import Run
@@ -17,10 +17,11 @@ lie on their disks about twice, and what sorts them stays in memory."""
 def open_bounded(run: Run, step: Step, intake: Intake) -> DataFrame:
     """The stream of a step behind its transform. A backlog that is larger than the memory is cut
     into batches, where that decides nothing: a state, a verdict on a batch as a whole, and what is
-    late hang on the cut.
+    late hang on the cut. On a cluster its executors are awaited, whose memory and cores decide.
 
     Raises what opening the intake and the transform raise.
     """
+    fit_to_executors(run.spark, run.pipeline.spark)
     cut = _may_be_cut(run, step) and intake.cut(int(storage_memory(run.spark) * _SHARE))
     frame = _open(run, step, intake)
     if not cut or step.transform is None or not is_stateful(frame):

@@ -7,6 +7,7 @@ from pyspark.sql.types import StructType
 from ..checkpoint import Checkpoint, noted_generation
 from ..errors import SpecError
 from ..spark.columns import BATCH_KEY, RESCUED
+from ..spark.executors import fit_to_executors
 from ..spark.tables import frame_of
 from ..spec import SYSTEM_COLUMNS, Refill, Step
 from .following import Followers
@@ -41,6 +42,7 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
     titles, path = choose_sinks(step, wanted), tally.facts.target
     if not titles or not path:
         return
+    fit_to_executors(run.spark, run.pipeline.spark)
     table = frame_of(run.spark, path)
     outlet = Outlet(
         path,

@@ -7,8 +7,10 @@ from pyspark.sql import DataFrame
 
 from ..backlog import measure_step, read_mark, refuse_another, watch_table
 from ..checkpoint import Checkpoint, Entry, complete_epochs
+from ..launch import PARTITIONS
 from ..report import Advance, BatchReport
 from ..sources import Found, Intake, choose_intake
+from ..spark.executors import fit_to_executors
 from ..spark.failure import (
     SPARK_FAILED,
     ChangedTable,
@@ -178,6 +180,8 @@ def _look_at_target(tally: Tally) -> None:
 def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entry:
     """Work off one planned batch and note it."""
     run, tally = course.run, course.tally
+    if not plan.stateful:
+        _spread_as_now(run, rows)
     batch, laps = Batch.of(plan, rows, number, run.run_id), Laps()
     course.pace = Pace(batch.taken, laps)
     entry = process(plan, run.rights, batch, laps)
@@ -185,6 +189,16 @@ def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entr
     tally.take(entry)
     course.tell(entry.batch)
     return entry
+
+
+def _spread_as_now(run: Run, rows: DataFrame) -> None:
+    """Cut the shuffles of a batch into as many parts as the run would: Spark keeps the number of
+    the first run in the checkpoint, and a pipeline that has moved to a cluster would go on with a
+    laptop's. A state is bound to it."""
+    fit_to_executors(run.spark, run.pipeline.spark)
+    parts = run.spark.conf.get(PARTITIONS[0])
+    if parts is not None:
+        rows.sparkSession.conf.set(PARTITIONS[0], parts)
 
 
 def _query(course: Course) -> Query:
