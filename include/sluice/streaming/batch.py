@@ -166,10 +166,10 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
     rows = batch.frame
     if not plan.held_in_state:  # else the stream has judged them, before its operator
         rows = judge(rows, plan.step, plan.columns, plan.rules.row)
-    again = batch.taken.costly and plan.copies is not None and not plan.copies.are_equal
-    if plan.stateful or not plan.target.exists or batch.taken.fetched or again:
+    taken = batch.taken
+    if plan.stateful or not plan.target.exists or taken.fetched or taken.costly:
         rows = leave_text(rows)
-        with keep_rows(rows, batch.taken.large) as kept:
+        with keep_rows(rows, taken.large) as kept:
             yield kept, rows
     else:
         yield rows, None
