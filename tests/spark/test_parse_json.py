@@ -33,6 +33,15 @@ SCHEMAS = {
         "stops": "array<struct<city:string,zip:int>>",
         "rates": "array<double>",
     },
+    "deep": FLAT
+    | {
+        "shop": "struct<city:string,geo:struct<lat:double,names:array<string>>>",
+        "tags": "array<array<string>>",
+        "parts": "map<string,struct<zip:int,rates:array<float>>>",
+        "stops": "array<struct<city:string,zip:decimal(2,2),open:boolean,rates:map<string,int>>>",
+        "rates": "map<string,double>",
+    },
+    "timed": FLAT | {"shop": "struct<city:string,at:timestamp>", "stops": "array<date>"},
 }
 PLAIN = [
     '{"id":1,"name":"a"}',
@@ -65,6 +74,21 @@ DOUBTFUL = [
     '{"stops":[{"zip":1}],"x":1}',
     '{"tags":["1e400",1e400]}',
     '{"rates":[1e400]}',
+    '{"rates":[null,-1e400]}',
+    '{"rates":{"a":1e400}}',
+    '{"shop":{"city":1e400}}',
+    '{"shop":{"city":[1e400]}}',
+    '{"shop":{"city":"a","at":12345678901234}}',
+    '{"shop":{"city":"a","geo":{"lat":-1e400}}}',
+    '{"shop":{"geo":{"names":["a",1e400]}}}',
+    '{"tags":[["a"],[1e400]]}',
+    '{"tags":[["a"],null]}',
+    '{"parts":{"a":{"zip":1,"rates":[1e39]}}}',
+    '{"parts":{"a":{"rates":[1.5]},"b":null}}',
+    '{"stops":[{"city":"\\u0000","zip":0.1}]}',
+    '{"stops":[{"city":1e400,"zip":null}]}',
+    '{"stops":[{"rates":{"a":1e400}}]}',
+    '{"stops":[12345678901234]}',
     '{"name":"a]"} 1]',
     '{"id":1}]',
     '{"id":1}] x',
@@ -130,6 +154,8 @@ VALUES = [
     *(None, 0, 7, -1.5, 1e300, 12345678901234, True, "", "a", "NaN", "Infinity", "2026-01-01"),
     *("2026-01-01T00:00:00Z", '"a":1', '"name":null', "}", "{", " :", "':", "\\", "ü"),
     *({}, {"city": "a", "zip": 1}, {"zip": None}, {"city": 1, "x": {}}, {"a": 1, "b": 2}),
+    *({"a": {"zip": 1, "rates": [1.5]}}, {"city": "a", "geo": {"lat": 1.5, "names": ["b"]}}),
+    *([["a"], ["b", "c"]], [{"city": "a", "zip": 0.5, "open": True, "rates": {"b": 1.5}}]),
     *([], ["a"], [1.5, 2], [{"city": "a", "zip": 1}, {"zip": 2}], [None], [{"x": {"zip": 1}}]),
 ]
 

@@ -13,19 +13,12 @@ from operator import add
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    AtomicType,
-    DataType,
-    MapType,
-    StringType,
-    StructType,
-    VariantType,
-)
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from ...spark.columns import DEFECT, RAW, quote
 from ...spec import Records
 from .ddl import is_time
+from .json_leaves import find_doubts, is_full, is_scalar
 
 _HUGE_NUMBER = r"[:\[,]\s*-?(?:[0-9]{13}|[0-9][0-9.]*[eE]\+?[0-9]{3})"
 """A number that may be read as Infinity, also where the schema wants text or knows no such field,
@@ -70,11 +63,21 @@ def _is_plain_by_counts(source: Records, kinds: dict[str, DataType]) -> Column:
     signs = _BEFORE_COLON if source.is_read_by_lines else _BEFORE_COLON + _BROKEN
     terms += [~raw.contains(sign) for sign in signs]
     terms += [_is_plain_value(source, name, kind) for name, kind in kinds.items()]
-    if all(map(_is_scalar, kinds.values())):
+    if all(map(is_scalar, kinds.values())):
         terms.append(~_without_end(raw).contains("}"))
     else:
-        terms += [_occurs("}", "") == braces + 1, ~raw.rlike(_HUGE_NUMBER)]
+        terms += [_occurs("}", "") == braces + 1, _is_plain_inside(kinds)]
     return reduce(Column.__and__, terms)
+
+
+def _is_plain_inside(kinds: dict[str, DataType]) -> Column:
+    """False where a nested value may not be what was written."""
+    nested = {name: kind for name, kind in kinds.items() if not is_scalar(kind)}
+    found = [find_doubts(_typed(name), kind) for name, kind in nested.items()]
+    if None in found:
+        return ~F.col(RAW).rlike(_HUGE_NUMBER)
+    doubts = [F.coalesce(one, F.lit(False)) for some in found for one in some or ()]
+    return ~reduce(Column.__or__, doubts, F.lit(False))
 
 
 def _typed(name: str) -> Column:
@@ -125,17 +128,20 @@ def _count(value: Column, kind: DataType) -> tuple[Count, Count]:
 
 
 def _count_elements(array: Column, kind: DataType) -> tuple[Count, Count]:
-    if _is_scalar(kind):
+    if is_scalar(kind):
         return 0, 0
 
     def total(part: int) -> Column:
         return F.aggregate(array, F.lit(0), lambda sum_, value: sum_ + _count(value, kind)[part])
 
-    return total(0), total(1)
-
-
-def _is_scalar(kind: DataType) -> bool:
-    return isinstance(kind, AtomicType) and not isinstance(kind, VariantType)
+    fields = kind.fields if isinstance(kind, StructType) else []
+    full = [is_full(array[field.name], field.dataType) for field in fields]
+    known = [column for column in full if column is not None]
+    if not known or len(known) < len(full):
+        return total(0), total(1)
+    quick, size = reduce(Column.__and__, known), F.size(array)
+    names = F.when(quick, size * len(fields)).otherwise(total(0))
+    return names, F.when(quick, size).otherwise(total(1))
 
 
 def _is_plain_value(source: Records, name: str, kind: DataType) -> Column:
@@ -167,7 +173,7 @@ def _is_plain_by_names(source: Records, kinds: dict[str, DataType]) -> Column:
         F.json_array_length(followed_by(",0")) == 2
     )
     plain = alone & ~raw.rlike(_HUGE_NUMBER)
-    if all(map(_is_scalar, kinds.values())):
+    if all(map(is_scalar, kinds.values())):
         # The brace that ends the object is the first one and ends the text: nothing is nested,
         # nothing follows, and values can be asked for one by one.
         values = [_is_plain_value(source, name, kind) for name, kind in kinds.items()]

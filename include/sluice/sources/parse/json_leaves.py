@@ -1,0 +1,85 @@
+"""What stands at the ends of a nested JSON value that was read: looked at by Spark's compiled
+functions of arrays, because a lambda over each of them costs a microsecond an element."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    AtomicType,
+    BooleanType,
+    DataType,
+    DateType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
+
+_RARE = {StringType: "\0", DateType: "1111-11-11", TimestampType: "1111-11-11"}
+"""Values that arrays hardly ever have; -7777 of numbers."""
+
+
+def is_scalar(kind: DataType) -> bool:
+    """True for a type whose values have no names and no braces."""
+    return isinstance(kind, AtomicType) and not isinstance(kind, VariantType)
+
+
+def find_doubts(value: Column, kind: DataType) -> list[Column] | None:
+    """Conditions of which one is true where a number was read as Infinity, at any depth; None where
+    only the text can tell whether all is as it was written."""
+    if isinstance(kind, StructType):
+        return _gather([find_doubts(value[f.name], f.dataType) for f in kind.fields])
+    if isinstance(kind, MapType):
+        return find_doubts(F.map_values(value), ArrayType(kind.valueType))
+    if isinstance(kind, ArrayType):
+        return _find_in_elements(value, kind.elementType)
+    if isinstance(kind, StringType):
+        return [value.contains("Infinity")]
+    if isinstance(kind, DoubleType | FloatType):
+        return [F.abs(value) == F.lit(float("inf"))]
+    return [] if _keeps_numbers(kind) else None
+
+
+def _find_in_elements(array: Column, kind: DataType) -> list[Column] | None:
+    if isinstance(kind, StructType):
+        names = [(f.name, ArrayType(f.dataType)) for f in kind.fields]
+        return _gather([find_doubts(array[name], of) for name, of in names])
+    if isinstance(kind, ArrayType):
+        flat = F.flatten(array)  # NULL where one of the arrays is
+        rest = find_doubts(flat, kind)
+        return None if rest is None else [array.isNotNull() & flat.isNull(), *rest]
+    if isinstance(kind, StringType):
+        return [F.array_join(array, " ").contains("Infinity")]
+    if isinstance(kind, DoubleType | FloatType):
+        infinite = [F.lit(sign * float("inf")).cast(kind) for sign in (1, -1)]
+        return [F.array_contains(array, one) for one in infinite]
+    return [] if _keeps_numbers(kind) else None
+
+
+def _keeps_numbers(kind: DataType) -> bool:
+    """True for a type that reads a number as it is written, or not at all: no date, whose seconds
+    may wrap around."""
+    times = DateType | TimestampType | TimestampNTZType
+    return is_scalar(kind) and not isinstance(kind, times)
+
+
+def _gather(found: list[list[Column] | None]) -> list[Column] | None:
+    known = [conditions for conditions in found if conditions is not None]
+    return None if len(known) < len(found) else [one for some in known for one in some]
+
+
+def is_full(array: Column, kind: DataType) -> Column | None:
+    """True for an array without NULLs; it may be false for one as well. None where there is no
+    quick look.
+
+    Args: kind: of the elements. The answer of `arrays_overlap` is NULL, and not false, where one of
+    the arrays has a NULL.
+    """
+    if isinstance(kind, BooleanType) or not is_scalar(kind):
+        return None
+    rare = F.lit(_RARE.get(type(kind), -7777)).try_cast(kind)
+    return F.coalesce(~F.arrays_overlap(array, F.array(rare)), F.lit(False))
