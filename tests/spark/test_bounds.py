@@ -4,7 +4,7 @@ nothing."""
 import gzip
 
 import pytest
-from sluice.streaming import bounds
+from sluice.streaming import bounds, step
 
 from .shop import WINDOWS, Shop, order
 
@@ -87,3 +87,23 @@ def test_packed_files_are_taken_for_more_than_their_size(shop, spark):
     shop.write()
     assert count_batches(shop) == 6
     assert shop.ids(spark) == [f"o{number}" for number in range(6)]
+
+
+def test_a_checkpoint_that_began_on_a_laptop_is_no_bound_to_how_a_larger_machine_cuts_its_work(
+    spark, shop, monkeypatch
+):
+    parts, process = "spark.sql.shuffle.partitions", step.process
+    seen = []
+
+    def look(plan, rights, batch, laps):
+        seen.append(batch.frame.sparkSession.conf.get(parts))
+        return process(plan, rights, batch, laps)
+
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 10**9)
+    monkeypatch.setattr(step, "process", look)
+    for cores in ("2", "5"):
+        shop.write(spark={parts: cores})
+        shop.land(order(10 + int(cores)))
+        assert shop.run().error is None
+    assert seen == ["2", "5"]
+    spark.conf.set(parts, "2")
