@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from ..sources import BatchInput
-from ..spark.stages import Stages, look_at_stages
+from ..spark.stages import Stages, bytes_read_here, look_at_stages
 from .laps import PARTS, Laps
 
 _SHARES = dict(zip(PARTS, (0.5, 0.1, 0.3, 0.05, 0.05), strict=True))
@@ -16,12 +16,13 @@ _SHARES = dict(zip(PARTS, (0.5, 0.1, 0.3, 0.05, 0.05), strict=True))
 @dataclass
 class Pace:
     """`share`: of the batch that is done, from 0 to 1; it never goes back. `records`: of it that
-    were read."""
+    tasks have read to their end. `before`: bytes that the JVM had read before it."""
 
     taken: BatchInput
     laps: Laps
     share: float = 0.0
     records: int = 0
+    before: int | None = None
 
     def look(self, spark: SparkSession) -> None:
         """Ask Spark."""
@@ -29,15 +30,16 @@ class Pace:
         rest = [part for part in PARTS if part not in ended]
         if PARTS[0] in rest:
             self.records = max(self.records, stages.records)
-            within = max(self._read(stages), stages.share)
+            within = max(self._read(stages, bytes_read_here(spark)), stages.share)
         else:
             within = stages.share
         share = sum(_SHARES[part] for part in PARTS if part not in rest)
         share += _SHARES[rest[0]] * min(within, 1.0) if rest else 0.0
         self.share = max(self.share, min(share, 1.0))
 
-    def _read(self, stages: Stages) -> float:
+    def _read(self, stages: Stages, here: int) -> float:
         """The part of the input that is read, where Spark and we count it alike."""
+        self.before = here if self.before is None else self.before
         if self.taken.bytes:
-            return stages.bytes / self.taken.bytes
+            return max(stages.bytes, here - self.before) / self.taken.bytes
         return stages.records / self.taken.amount if self.taken.fetched else 0.0
