@@ -91,8 +91,9 @@ def to_table(measured: dict) -> str:
     lines = ["| | ours | the other | ratio | memory |", "|---|---|---|---|---|"]
     for found in (Figure(**figure) for figure in measured["figures"]):
         spread = f" ({found.low:.2f} to {found.high:.2f})" if found.pairs > 1 else ""
+        unit = "" if found.unit == "cpu" else ", seconds by the clock"
         lines.append(
-            f"| {found.name}: {found.what} | {found.ours:.1f} | {found.other:.1f} "
+            f"| {found.name}: {found.what}{unit} | {found.ours:.1f} | {found.other:.1f} "
             f"| {found.ratio:.2f}{spread} "
             f"| {found.peak_ours / 1e9:.1f} ÷ {found.peak_other / 1e9:.1f} GB |"
         )

@@ -1,25 +1,50 @@
-"""Settings of Spark that hang on what a pipeline is made of."""
+"""What a run on a cluster is started with."""
 
 import pytest
-import yaml
-from sluice.launch import settings as settings_module
-from sluice.launch.settings import spark_settings
-from sluice.spec import load_pipeline
-
-DEBUGGING = "spark.python.sql.dataFrameDebugging.enabled"
+from sluice.launch import settings as launch
+from sluice.launch import spark_settings
+from sluice.spec import Pipeline
 
 
-@pytest.mark.parametrize(
-    ("transform", "noted"), [(None, "false"), ("clean.sql", "false"), ("clean.py:clean", "true")]
-)
-def test_lines_of_code_are_noted_only_for_a_transform_in_python(
-    tmp_path, monkeypatch, transform, noted
-):
-    monkeypatch.setattr(settings_module, "jar_paths", lambda *_: [])
-    for name in ("clean.sql", "clean.py"):
-        (tmp_path / name).touch()
-    source = {"kind": "files", "path": "x", "format": "json", "schema": {"id": "string"}}
-    step = {"name": "s", "source": source, "transform": transform, "sink": {"mode": "append"}}
-    file = tmp_path / "p.yaml"
-    file.write_text(yaml.safe_dump({"name": "p", "steps": [step]}))
-    assert spark_settings(load_pipeline(file), 0, root=str(tmp_path))[DEBUGGING] == noted
+@pytest.fixture
+def pipeline(tmp_path, monkeypatch) -> Pipeline:
+    def paths(*sets: str) -> list:
+        return [tmp_path / f"{name}.jar" for name in sets]
+
+    monkeypatch.setattr(launch, "jar_paths", paths)
+    schema = {"id": "string"}
+    source = {"kind": "kafka", "servers": "h:1", "subscribe": "t", "format": "json"}
+    step = {"name": "s", "source": {**source, "schema": schema}, "sink": {"mode": "append"}}
+    return Pipeline.model_validate({"name": "p", "steps": [step]})
+
+
+def settings(pipeline: Pipeline, master: str, size: int = 0) -> dict[str, str]:
+    return spark_settings(pipeline, size, master=master, root="/r")
+
+
+def test_a_local_run_has_no_settings_of_executors(pipeline):
+    assert not [name for name in settings(pipeline, "local[2]") if "executor" in name]
+
+
+@pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://https://h"])
+def test_executors_get_the_jars_and_flags_beneath_those_of_the_site(pipeline, master):
+    found = settings(pipeline, master)
+    assert [jar.rsplit("/")[-1] for jar in found["spark.jars"].split(",")] == [
+        "core.jar",
+        "kafka.jar",
+    ]
+    assert "spark.executor.extraJavaOptions" not in found
+    flags = found["spark.executor.defaultJavaOptions"]
+    assert "-XX:TieredStopAtLevel=1" in flags and "GC" not in flags
+    assert (
+        "TieredStopAtLevel"
+        not in settings(pipeline, master, 10**12)["spark.executor.defaultJavaOptions"]
+    )
+    standalone = master.startswith("spark:")
+    assert ("spark.executor.extraClassPath" in found) == standalone
+
+
+def test_what_a_pipeline_says_of_executors_wins(pipeline):
+    said = {"spark.executor.defaultJavaOptions": "-Dx=1", "spark.locality.wait": "5s"}
+    found = settings(pipeline.model_copy(update={"spark": said}), "yarn")
+    assert {name: found[name] for name in said} == said

@@ -34,9 +34,10 @@ def java_options(small: bool) -> str:
 
 
 def executor_options(small: bool) -> str:
-    """The same for the executors of a cluster. Those of a long run collect as Java chooses by their
-    cores and their heap; where a node does not have the class archive, they start without it."""
-    return " ".join(["-XX:+UseSerialGC", *_common(), *_C1] if small else [*_common(), *_LATE_C2])
+    """The same for the executors of a cluster, without a collector: Java chooses it by their cores
+    and their heap, and a site that names one would else keep them from starting. Where a node does
+    not have the class archive, they start without it."""
+    return " ".join([*_common(), *(_C1 if small else _LATE_C2)])
 
 
 def _common() -> list[str]:

@@ -94,17 +94,21 @@ def partitions_for(master: str) -> int:
     return max(1, min(16, cores if match[1] == "*" else int(match[1] or 1)))
 
 
-def _cluster_settings(small: bool, core: list[str], jars: list[str]) -> dict[str, str]:
-    """What executors on other machines are given. Those whose machine has the same installation
-    find the jars and the class archive where the driver does."""
-    return {
+def _cluster_settings(master: str, small: bool, core: list[str], jars: list[str]) -> dict[str, str]:
+    """What executors on other machines are given."""
+    settings = {
         "spark.jars": ",".join(jars),  # executors elsewhere get them from the driver
-        "spark.executor.extraClassPath": os.pathsep.join(core),
-        "spark.executor.extraJavaOptions": executor_options(small),
+        # Before the site's own `spark.executor.extraJavaOptions`, not in their place.
+        "spark.executor.defaultJavaOptions": executor_options(small),
         # A task of a second otherwise waits three for the executor that holds its rows.
         "spark.locality.wait": "200ms",
         "spark.ui.retainedStages": "20000",  # the report adds up what their tasks cost
     }
+    if master.startswith("spark://"):
+        # Machines with the same installation start from the class archive, which is of these jars.
+        # YARN's and Kubernetes' own defaults often name others there.
+        settings["spark.executor.extraClassPath"] = os.pathsep.join(core)
+    return settings
 
 
 def spark_settings(
@@ -145,7 +149,7 @@ def spark_settings(
         **(s3_settings(in_bucket(root)) if "s3" in sets else {}),
     }
     if not local:
-        settings |= _cluster_settings(small, core, jars)
+        settings |= _cluster_settings(master, small, core, jars)
     elif more_jars := [jar for jar in jars if jar not in core]:
         # `local:` reads them where they lie, instead of copying 686 MB of S3 client.
         settings["spark.jars"] = ",".join(f"local:{jar}" for jar in more_jars)

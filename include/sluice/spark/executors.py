@@ -17,21 +17,24 @@ there."""
 _QUIET = 0.5
 """Seconds without another executor after which no more are waited for, where nobody said how
 many."""
-_PARTITIONS = range(1, 201)
+_MOST_PARTITIONS = 200
 
 
 def fit_to_executors(spark: SparkSession, given: Mapping[str, str]) -> None:
     """On a cluster, wait for the executors, and cut shuffles into as many parts as they have cores.
+    Executors that come as tasks wait for them are not waited for; there are to be many parts then,
+    or no more would come.
 
     Args: given: the pipeline's own settings, which win.
     """
     if is_local(spark):
         return
-    cores = _await_cores(spark)
-    parts = min(max(cores, _PARTITIONS.start), _PARTITIONS.stop - 1) if cores else UNKNOWN_CLUSTER
+    come_by_need = _said(spark, "spark.dynamicAllocation.enabled") == "true"
+    cores = _count_cores(spark)[0] if come_by_need else _await_cores(spark)
+    parts = max(cores, UNKNOWN_CLUSTER) if come_by_need or not cores else cores
     for name in PARTITIONS:
         if name not in given:
-            spark.conf.set(name, str(parts))
+            spark.conf.set(name, str(min(parts, _MOST_PARTITIONS)))
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -53,12 +56,14 @@ def _await_cores(spark: SparkSession) -> int:
 
 def _wanted_cores(spark: SparkSession) -> int:
     """Cores that the settings ask for; 0 where they do not say it."""
-    said = spark.sparkContext.getConf()
-    if said.get("spark.dynamicAllocation.enabled", "false") == "true":
-        return 0
-    executors, cores = said.get("spark.executor.instances"), said.get("spark.executor.cores", "1")
-    most = said.get("spark.cores.max")
-    return int(most) if most else int(executors or 0) * int(cores or 1)
+    if most := _said(spark, "spark.cores.max"):
+        return int(most)
+    executors = _said(spark, "spark.executor.instances")
+    return int(executors or 0) * int(_said(spark, "spark.executor.cores") or 1)
+
+
+def _said(spark: SparkSession, name: str) -> str | None:
+    return spark.sparkContext.getConf().get(name)
 
 
 def _count_cores(spark: SparkSession) -> tuple[int, float]:
