@@ -5,6 +5,7 @@ from tests.bad_input import csv_kinds, event_kinds, json_kinds, key_kinds, text_
 LANDINGS = (
     json_kinds.LINES,
     json_kinds.LOCAL,
+    json_kinds.TIMES_INSIDE,
     csv_kinds.SHEETS,
     text_kinds.TEXTS,
     typed_kinds.PARQUET,

@@ -555,3 +555,40 @@ LOCAL = Landing(
     ),
     ("next.json", '{"at":"2026-01-01T00:00:00"}\n'),
 )
+
+TIMES_INSIDE = Landing(
+    "times_inside",
+    {
+        "format": "json",
+        "schema": {
+            "id": "bigint",
+            "shop": "struct<at:timestamp,name:string>",
+            "log": "array<struct<day:date,at:timestamp>>",
+            "days": "map<string,array<date>>",
+        },
+    },
+    (
+        Kind(
+            "years_beyond_inside",
+            "JSON: a time inside of an object or a list that is no time of the years 1 to 9999, or "
+            "a number of another unit",
+            "`malformed`, with the column",
+            lines={
+                '{"shop":{"at":1767225600000}}': f"shop: {_YEARS}",
+                '{"shop":{"at":1767225600000000}}': f"shop: {_YEARS}",
+                '{"shop":{"at":10000000000000000001}}': _FIT,
+                '{"log":[null,{"at":"10000-01-01T00:00:00Z"}]}': f"log: {_YEARS}",
+                '{"log":[{"day":"2026-01-01","at":55340232221128}]}': f"log: {_YEARS}",
+                '{"days":{"a":["2026-01-01"],"b":["0000-01-01"]}}': f"days: {_YEARS}",
+                '{"id":1767225600000,"shop":{"at":1767225600,"name":"1767225600000"}}': (
+                    '{"id":1767225600000,"shop":{"at":"2026-01-01T00:00:00.000Z",'
+                    '"name":"1767225600000"}}'
+                ),
+                '{"log":[{"day":"9999-12-31"},null,{}],"days":{"a":[null]}}': (
+                    '{"log":[{"day":"9999-12-31"},null,{}],"days":{"a":[null]}}'
+                ),
+            },
+        ),
+    ),
+    ("next.json", '{"id":1}\n'),
+)

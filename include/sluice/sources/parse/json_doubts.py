@@ -36,15 +36,14 @@ def followed_by(more: str) -> Column:
     return F.concat(F.lit("["), F.col(RAW), F.lit(f"\n{more}]"))
 
 
-def is_plain(source: Records, schema: StructType) -> Column:
+def is_plain(source: Records, kinds: dict[str, DataType]) -> Column:
     """True for a record of which the first parse (`_typed`) says all: one object that fits, each
     name declared and written once, no value in doubt.
 
-    Args: schema: of `_typed`.
+    Args: kinds: of the columns in `_typed`.
     """
     fits = F.col("_typed").isNotNull() & F.col(f"_typed.{DEFECT}").isNull()
     fits = fits & ~F.col(RAW).contains("\\u")
-    kinds = {field.name: field.dataType for field in schema.fields if field.name != DEFECT}
     by_names = fits & _is_plain_by_names(source, kinds)
     # Options that allow other spellings of a name make what is counted mean nothing.
     if any(option.lower().startswith("allow") for option in source.options):

@@ -1,5 +1,8 @@
 """What stands at the ends of a nested JSON value that was read: looked at by Spark's compiled
-functions of arrays, because a lambda over each of them costs a microsecond an element."""
+functions of arrays where these can tell, because a lambda costs a microsecond an element."""
+
+from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -13,6 +16,7 @@ from pyspark.sql.types import (
     FloatType,
     MapType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -44,6 +48,48 @@ def find_doubts(value: Column, kind: DataType) -> list[Column] | None:
     return [] if _keeps_numbers(kind) else None
 
 
+def find_leaf(
+    value: Column, kind: DataType, look: Callable[[Column, DataType], Column | None]
+) -> Column | None:
+    """True where one of the leaves is what `look` asks for; None where it asks of none of these
+    types."""
+    if isinstance(kind, StructType):
+        inner = [find_leaf(value[f.name], f.dataType, look) for f in kind.fields]
+        asked = [one for one in inner if one is not None]
+        return reduce(Column.__or__, asked) if asked else None
+    if isinstance(kind, MapType):
+        return find_leaf(F.map_values(value), ArrayType(kind.valueType), look)
+    if isinstance(kind, ArrayType):
+        of = kind.elementType
+        asked_of = find_leaf(F.lit(None).cast(of), of, look) is not None
+        return (
+            F.exists(value, lambda one: _or_false(find_leaf(one, of, look))) if asked_of else None
+        )
+    found = look(value, kind)
+    return None if found is None else _or_false(found)
+
+
+def _or_false(condition: Column | None) -> Column:
+    return F.lit(False) if condition is None else F.coalesce(condition, F.lit(False))
+
+
+def write_times(kind: DataType) -> DataType:
+    """The same type with texts for dates and times."""
+    if isinstance(kind, StructType):
+        fields = [StructField(f.name, write_times(f.dataType)) for f in kind.fields]
+        return StructType(fields)
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, write_times(kind.valueType))
+    if isinstance(kind, ArrayType):
+        return ArrayType(write_times(kind.elementType))
+    return StringType() if holds_time(kind) else kind
+
+
+def holds_time(kind: DataType) -> bool:
+    """True for the types of dates and times."""
+    return isinstance(kind, DateType | TimestampType | TimestampNTZType)
+
+
 def _find_in_elements(array: Column, kind: DataType) -> list[Column] | None:
     if isinstance(kind, StructType):
         names = [(f.name, ArrayType(f.dataType)) for f in kind.fields]
@@ -63,8 +109,7 @@ def _find_in_elements(array: Column, kind: DataType) -> list[Column] | None:
 def _keeps_numbers(kind: DataType) -> bool:
     """True for a type that reads a number as it is written, or not at all: no date, whose seconds
     may wrap around."""
-    times = DateType | TimestampType | TimestampNTZType
-    return is_scalar(kind) and not isinstance(kind, times)
+    return is_scalar(kind) and not holds_time(kind)
 
 
 def _gather(found: list[list[Column] | None]) -> list[Column] | None:

@@ -1,18 +1,22 @@
 """JSON text -> columns, with a defect for every record that is not one object of this schema."""
 
 import re
+from collections.abc import Iterator
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from ...spark.columns import DEFECT, RAW, RESCUED, col, quote
 from ...spec import Records
-from .ddl import YEARS, beyond_range, is_time, schema_ddl
+from .ddl import YEARS, beyond_range, is_time, outside_years, schema_ddl
 from .json_doubts import followed_by, is_plain
+from .json_leaves import find_leaf, holds_time, is_scalar, write_times
 
 _BIG_EXPONENT = r"[:\[,]\s*-?[0-9][0-9.]*[eE]\+?[0-9]{3}"
 """A number that may be read as Infinity, also where the schema wants text or knows no such
 field."""
+_LONG_NUMBER = "^-?[0-9]{13,}$"
 _OBJECTS = "array<map<string,string>>"
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _LONE_SURROGATE = rf"(?<!\\)(?:\\\\)*+(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
@@ -40,7 +44,9 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
             {**options, "columnNameOfCorruptRecord": DEFECT},
         ),
     )
-    plain = is_plain(source, lines.select("_typed.*").schema)
+    kinds = {field.name: field.dataType for field in lines.select("_typed.*").schema.fields}
+    nested = {name: kind for name, kind in kinds.items() if not is_scalar(kind)}
+    plain = is_plain(source, {name: kinds[name] for name in source.columns})
     lines = lines.withColumn("_doubtful", ~F.coalesce(plain, F.lit(False)))
     lines = lines.withColumn(
         "_objects", F.when(F.col("_doubtful"), F.from_json(followed_by(""), _OBJECTS, options))
@@ -48,7 +54,8 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     lines = lines.withColumn("_fields", F.get("_objects", F.lit(0)))
     defect = F.coalesce(
         beyond_range(source, "_typed", _has_digits),
-        F.when(F.col("_doubtful"), _find_defect(source, options)),
+        *_find_years(nested),
+        F.when(F.col("_doubtful"), _find_defect(source, options, nested)),
     )
     rescued = F.lit(None).cast("string")
     if source.unknown_fields != "ignore":
@@ -62,7 +69,32 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     )
 
 
-def _find_defect(source: Records, options: dict[str, str]) -> Column:
+def _find_years(nested: dict[str, DataType]) -> Iterator[Column]:
+    """A defect where a date or time inside of a value is not within the years 1 to 9999."""
+
+    def look(time: Column, kind: DataType) -> Column | None:
+        return outside_years(time) if holds_time(kind) else None
+
+    for name, kind in nested.items():
+        if (beyond := find_leaf(F.col(f"_typed.{quote(name)}"), kind, look)) is not None:
+            yield F.when(beyond, F.lit(f"{name}: {YEARS}"))
+
+
+def _find_wrapped(fields: Column, nested: dict[str, DataType]) -> Iterator[Column]:
+    """The same where a time was a number so large that it may have wrapped around: seen in what was
+    written."""
+
+    def look(text: Column, kind: DataType) -> Column | None:
+        return text.rlike(_LONG_NUMBER) if holds_time(kind) else None
+
+    for name, kind in nested.items():
+        # It takes maps as well, whatever its types say.
+        written = F.from_json(fields[name], write_times(kind))  # type: ignore[arg-type]
+        if (wrapped := find_leaf(written, kind, look)) is not None:
+            yield F.when(wrapped, F.lit(f"{name}: {YEARS}"))
+
+
+def _find_defect(source: Records, options: dict[str, str], nested: dict[str, DataType]) -> Column:
     """Why a doubtful record is none of this schema; NULL when it is one."""
     raw, fields = F.col(RAW), F.col("_fields")
     names, followed = F.map_keys(fields), F.from_json(followed_by(",{}"), _OBJECTS, options)
@@ -78,6 +110,7 @@ def _find_defect(source: Records, options: dict[str, str]) -> Column:
             for name, type_ in source.columns.items()
             if is_time(type_)
         ],
+        *_find_wrapped(fields, nested),
         F.when(
             raw.rlike(_BIG_EXPONENT)
             & F.exists(
