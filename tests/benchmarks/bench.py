@@ -18,18 +18,47 @@ import pyspark
 from sluice.setup.class_archive import class_archive_path
 
 from tests.benchmarks.cluster import cluster_runs
-from tests.benchmarks.comparison import Comparison, measure, to_json, to_table
+from tests.benchmarks.comparison import Comparison, Figure, measure, to_json, to_table
 from tests.benchmarks.first_load import first_loads
 from tests.benchmarks.growth import grown_runs
 from tests.benchmarks.retail import small_runs
 from tests.benchmarks.topic import topic_loads
 
-GROUPS = ("small", "load", "topic", "cluster", "growth")
+GROUPS = {
+    "small": ("P1", "P2", "one day", "all days", "recovery"),
+    "load": ("P3", "P4", "P4 flags", "P4n", "P4c csv", "P4c parquet", "P5", "P6", "P7", "P7b"),
+    "topic": ("P4c append", "P4c dedup"),
+    "cluster": ("P13",),
+    "growth": ("P8 idle", "P8 run", "P9 days", "P9 runs"),
+}
+"""What is compared, by its names; the last group takes an hour and is measured when asked for."""
 
 
-def list_comparisons(chosen: argparse.Namespace, scratch: Path) -> Iterator[Comparison]:
+def choose(groups: str, only: str) -> tuple[list[str], set[str]]:
+    """The groups that are measured and the names in them: all of the named groups, or the named
+    comparisons wherever they are.
+
+    Raises SystemExit for a name that is not there.
+    """
+    names = set(filter(None, only.split(",")))
+    asked = list(filter(None, groups.split(",")))
+    if unknown := sorted(set(asked) - GROUPS.keys()):
+        raise SystemExit(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    if unknown := sorted(names - {name for group in GROUPS.values() for name in group}):
+        there = "; ".join(f"{group}: {', '.join(names)}" for group, names in GROUPS.items())
+        raise SystemExit(f"no comparison {', '.join(unknown)}; there are {there}")
+    if names:
+        asked = [group for group in asked or GROUPS if names & {*GROUPS[group]}]
+        return asked, names
+    asked = asked or list(GROUPS)[:-1]
+    return asked, {name for group in asked for name in GROUPS[group]}
+
+
+def list_comparisons(
+    groups: list[str], chosen: argparse.Namespace, scratch: Path
+) -> Iterator[Comparison]:
     """What is compared, group by group; each makes its data when its turn comes."""
-    for group in chosen.groups.split(","):
+    for group in groups:
         folder = scratch / group
         folder.mkdir()
         if group == "small":
@@ -66,9 +95,7 @@ def main() -> None:
     if chosen.table:
         print(to_table(json.loads(chosen.table.read_text())))
         return
-    groups, only = chosen.groups.split(","), set(filter(None, chosen.only.split(",")))
-    if unknown := set(groups) - {*GROUPS}:
-        raise SystemExit(f"no group {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
+    groups, names = choose(chosen.groups, chosen.only)
     machine = {
         "cores": os.cpu_count(),
         "python": platform.python_version(),
@@ -79,15 +106,18 @@ def main() -> None:
     }
     if not machine["class archive"]:
         print("this Java has no class archive: `python -m sluice.warmup` builds it", flush=True)
-    figures = []
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
-        for comparison in list_comparisons(chosen, Path(folder)):
-            if not only or comparison.name in only:
-                figures.append(measure(comparison, chosen.size))
-                print(figures[-1].line, flush=True)
-                if chosen.json:  # after each, so that what was measured is not lost
-                    text = json.dumps(to_json(figures, machine), indent=1, ensure_ascii=False)
-                    chosen.json.write_text(text + "\n")
+        for comparison in list_comparisons(groups, chosen, Path(folder)):
+            if comparison.name not in names:
+                continue
+            figures.append(measure(comparison, chosen.size))
+            print(figures[-1].line, flush=True)
+            if chosen.json:  # after each, so that what was measured is not lost
+                text = json.dumps(to_json(figures, machine), indent=1, ensure_ascii=False)
+                chosen.json.write_text(text + "\n")
+            if len(figures) == len(names):
+                break  # what comes behind it need not be made
 
 
 if __name__ == "__main__":

@@ -115,9 +115,9 @@ def grown_runs(scratch: Path, files: int, runs: int) -> Iterator[Comparison]:
     )
     daily = Growing(scratch, "days", rows=ROWS_A_DAY)
     daily.grow(1, 9, 49, runs - 1)
-    for late, early in ((50, 2), (runs, 10)):
+    for name, late, early in (("days", 50, 2), ("runs", runs, 10)):
         yield Comparison(
-            f"P9 {late}",
+            f"P9 {name}",
             f"run {late:,} ÷ run {early}, {ROWS_A_DAY:,} orders each, both ours",
             1.10,
             partial(daily.run_after, late - 1),
