@@ -13,8 +13,8 @@ from ..launch import divert_jvm_output
 from ..spec import Pipeline, find_pipelines, load_pipeline
 from ..storage import PIPELINES
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 _FINE = (ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.STOPPED_BY_RULE)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import typer
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..errors import SpecError
 from ..spec import Pipeline, load_pipeline
@@ -129,6 +128,9 @@ def _write_templates(targets: dict[str, Path], values: dict[str, object]) -> Non
             raise SpecError(
                 "the file is already there", where=str(target), do="Choose another name"
             )
+    # Only here: importing it is a twentieth of what a look for news costs.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     templates = Environment(  # noqa: S701 (YAML, SQL and Python, not HTML)
         loader=PackageLoader("sluice.cli"),
         undefined=StrictUndefined,

@@ -11,7 +11,6 @@ from ..report import render_text
 from ..spec import RunRequest, Window
 from ..storage import Paths
 from .app import Name, Root, Spec, app, err, load, out
-from .progress import show_progress
 
 Master = Annotated[
     str | None,
@@ -111,6 +110,7 @@ def backfill(
 def show_run(request: RunRequest) -> None:
     """Run, show the way and the report, and exit with its code."""
     from ..runner import run_pipeline
+    from .progress import show_progress
 
     with show_progress() as progress:
         report = run_pipeline(request, progress)
