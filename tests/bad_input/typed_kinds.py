@@ -14,7 +14,9 @@ _SCHEMA = {
     "d": "double",
     "at": "timestamp",
     "shop": "struct<city:string,zip:int>",
+    "log": "array<struct<at:timestamp>>",
 }
+_TIMES = pa.list_(pa.struct([("at", pa.timestamp("us", "UTC"))]))
 
 
 def encode(module, **columns) -> bytes:
@@ -96,6 +98,21 @@ def _drift(format_: str, write: Callable[..., bytes]) -> tuple[Kind, ...]:
                 (
                     '{"at":"+10000-01-01T00:00:00.000Z"}',
                     "malformed: at: not within the years 1 to 9999",
+                ),
+            ),
+        ),
+        Kind(
+            f"{format_}_years_inside",
+            f"{called}: such a time inside of a list or a struct",
+            "`malformed`",
+            files={
+                "a": write(log=pa.array([[{"at": 253_402_300_800_000_000}], [{"at": 0}]], _TIMES))
+            },
+            rows=('{"log":[{"at":"1970-01-01T00:00:00.000Z"}]}',),
+            refused=(
+                (
+                    '{"log":[{"at":"+10000-01-01T00:00:00.000Z"}]}',
+                    "malformed: log: not within the years 1 to 9999",
                 ),
             ),
         ),

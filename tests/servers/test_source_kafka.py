@@ -227,8 +227,22 @@ def avro(**fields: object) -> bytes:
             {("a", 1): 1},
             {"no zero byte and schema id before the record"},
         ),
+        (
+            {
+                "format": "avro",
+                "schema": {"id": "string", "n": "timestamp"},
+                "avro": {"schema_file": "o.avsc"},
+            },
+            [
+                avro(id="a", n=1, extra=7),
+                avro(id="b", n=None, extra=8),
+                avro(id="c", n=253_402_300_800, extra=9),
+            ],
+            {("a", datetime(1970, 1, 1, 0, 0, 1)): 1, ("b", None): 1},
+            {"n: not within the years 1 to 9999"},
+        ),
     ],
-    ids=["csv", "text", "bytes", "avro", "confluent"],
+    ids=["csv", "text", "bytes", "avro", "confluent", "avro_times"],
 )
 def test_a_value_is_one_record_in_each_format_and_what_does_not_fit_is_kept(
     project, kafka_broker, tmp_path, request, source, values, rows, defects

@@ -11,6 +11,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from ...errors import SpecError
 from ...spark.columns import DEFECT, RAW, RESCUED, SOURCE, quote
 from ...spec import KafkaSource
+from .leaves import find_years
 
 
 def parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFrame:
@@ -30,10 +31,13 @@ def parse_avro(records: DataFrame, source: KafkaSource, folder: Path) -> DataFra
     fields = frame.select("_record.*").schema.fields
     held = {field.name: field.dataType.simpleString() for field in fields}
     columns, misfits = _fit(source.columns, held)
+    kinds = {field.name: field.dataType for field in frame.select(*columns).schema.fields}
+    fitted = dict(zip(source.columns, columns, strict=True))
     defect = F.coalesce(
         F.when(~framed, F.lit("no zero byte and schema id before the record")),
         F.when(_is_unread(schema, body), F.lit("not an Avro record of this schema")),
         *misfits,
+        *find_years(kinds, lambda name: fitted[name]),
         F.lit(None).cast("string"),
     )
     rescued = _rescue(source, held)

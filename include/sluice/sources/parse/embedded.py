@@ -18,8 +18,9 @@ from pyspark.sql.types import (
 from ...errors import SourceError
 from ...spark.columns import DEFECT, RAW, RESCUED, col
 from ...spec import FileSource
-from .ddl import YEARS, is_time, outside_years, schema_ddl
+from .ddl import schema_ddl
 from .layouts import Layout
+from .leaves import find_years
 
 _WIDER = ({"tinyint", "smallint", "int", "bigint"}, {"float", "double"})
 _FITS = {
@@ -48,11 +49,8 @@ def read_embedded(
         reader.schema(schema_ddl({**source.columns, **extra})).format(source.format).load(location)
     )
     nothing = F.lit(None).cast("string")
-    times = [
-        F.when(outside_years(col(name)), F.lit(f"{name}: {YEARS}"))
-        for name, type_ in source.columns.items()
-        if is_time(type_)
-    ]
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    times = find_years({name: kinds[name] for name in source.columns}, col)
     defect = F.coalesce(*times) if times else nothing
     rescued = (
         F.nullif(F.to_json(F.struct(*[col(name) for name in extra])), F.lit("{}"))

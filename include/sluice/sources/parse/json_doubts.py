@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 from ...spark.columns import DEFECT, RAW, quote
 from ...spec import Records
 from .ddl import is_time
-from .json_leaves import find_doubts, is_full, is_scalar
+from .leaves import find_doubts, is_full, is_scalar
 
 _HUGE_NUMBER = r"[:\[,]\s*-?(?:[0-9]{13}|[0-9][0-9.]*[eE]\+?[0-9]{3})"
 """A number that may be read as Infinity, also where the schema wants text or knows no such field,

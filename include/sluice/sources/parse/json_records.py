@@ -9,9 +9,9 @@ from pyspark.sql.types import DataType
 
 from ...spark.columns import DEFECT, RAW, RESCUED, col, quote
 from ...spec import Records
-from .ddl import YEARS, beyond_range, is_time, outside_years, schema_ddl
+from .ddl import YEARS, beyond_range, is_time, schema_ddl
 from .json_doubts import followed_by, is_plain
-from .json_leaves import find_leaf, holds_time, is_scalar, write_times
+from .leaves import find_leaf, find_years, holds_time, is_scalar, write_times
 
 _BIG_EXPONENT = r"[:\[,]\s*-?[0-9][0-9.]*[eE]\+?[0-9]{3}"
 """A number that may be read as Infinity, also where the schema wants text or knows no such
@@ -54,7 +54,7 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     lines = lines.withColumn("_fields", F.get("_objects", F.lit(0)))
     defect = F.coalesce(
         beyond_range(source, "_typed", _has_digits),
-        *_find_years(nested),
+        *find_years(nested, lambda name: F.col(f"_typed.{quote(name)}")),
         F.when(F.col("_doubtful"), _find_defect(source, options, nested)),
     )
     rescued = F.lit(None).cast("string")
@@ -67,17 +67,6 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     return lines.withColumn(
         "_parsed", F.struct(*fields, defect.alias(DEFECT), rescued.alias(RESCUED))
     )
-
-
-def _find_years(nested: dict[str, DataType]) -> Iterator[Column]:
-    """A defect where a date or time inside of a value is not within the years 1 to 9999."""
-
-    def look(time: Column, kind: DataType) -> Column | None:
-        return outside_years(time) if holds_time(kind) else None
-
-    for name, kind in nested.items():
-        if (beyond := find_leaf(F.col(f"_typed.{quote(name)}"), kind, look)) is not None:
-            yield F.when(beyond, F.lit(f"{name}: {YEARS}"))
 
 
 def _find_wrapped(fields: Column, nested: dict[str, DataType]) -> Iterator[Column]:
@@ -104,9 +93,7 @@ def _find_defect(source: Records, options: dict[str, str], nested: dict[str, Dat
         F.when(~F.coalesce(alone, F.lit(False)), F.lit("more than one JSON value")),
         F.when(F.size(F.array_distinct(names)) < F.size(names), F.lit("a field is written twice")),
         *[
-            F.when(
-                fields[name].rlike("^-?[0-9]{13,}$") & _has_digits(name), F.lit(f"{name}: {YEARS}")
-            )
+            F.when(fields[name].rlike(_LONG_NUMBER) & _has_digits(name), F.lit(f"{name}: {YEARS}"))
             for name, type_ in source.columns.items()
             if is_time(type_)
         ],

@@ -1,7 +1,7 @@
-"""What stands at the ends of a nested JSON value that was read: looked at by Spark's compiled
-functions of arrays where these can tell, because a lambda costs a microsecond an element."""
+"""What stands at the ends of a nested value that was read: looked at by Spark's compiled functions
+of arrays where these can tell, because a lambda costs a microsecond an element."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 from pyspark.sql import Column
@@ -22,6 +22,8 @@ from pyspark.sql.types import (
     TimestampType,
     VariantType,
 )
+
+from .ddl import YEARS, outside_years
 
 _RARE = {StringType: "\0", DateType: "1111-11-11", TimestampType: "1111-11-11"}
 """Values that arrays hardly ever have; -7777 of numbers."""
@@ -71,6 +73,21 @@ def find_leaf(
 
 def _or_false(condition: Column | None) -> Column:
     return F.lit(False) if condition is None else F.coalesce(condition, F.lit(False))
+
+
+def find_years(kinds: Mapping[str, DataType], value: Callable[[str], Column]) -> list[Column]:
+    """For each column that holds dates or times, at any depth, a defect where one of them is not
+    within the years 1 to 9999. Args: value: of a column, by its name."""
+
+    def look(time: Column, kind: DataType) -> Column | None:
+        return outside_years(time) if holds_time(kind) else None
+
+    found = {name: find_leaf(value(name), kind, look) for name, kind in kinds.items()}
+    return [
+        F.when(beyond, F.lit(f"{name}: {YEARS}"))
+        for name, beyond in found.items()
+        if beyond is not None
+    ]
 
 
 def write_times(kind: DataType) -> DataType:
