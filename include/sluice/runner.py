@@ -13,11 +13,10 @@ from .backlog.queues import Queues
 from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
 from .checkpoint import Rights, hold_lease
 from .errors import LeaseLost, SluiceError, TransientError
-from .launch.settings import SMALL_BACKLOG, spark_settings
+from .launch import SMALL_BACKLOG, has_class_archive, spark_settings
 from .report import UNWATCHED, Progress, RunReport, write_report
 from .report.ending import NOTHING_NEW, OUT_OF_TIME, Ending
 from .report.story import Story
-from .setup.class_archive import class_archive_path
 from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
             "master": settings["spark.master"],
             "profile": "short run" if small else "long run",
             "start_seconds": f"{time.monotonic() - began:.1f}",
-            **({} if class_archive_path().exists() else {"class archive": _NO_ARCHIVE}),
+            **({} if has_class_archive() else {"class archive": _NO_ARCHIVE}),
         }
         try:
             yield spark

@@ -1,6 +1,7 @@
 """What Spark is started with: settings, JVM flags, jars. No Spark is imported, so that Airflow can
 hand all of it to spark-submit."""
 
+from .jvm_flags import has_class_archive
 from .jvm_log import JVM_LOG, divert_jvm_output
 from .properties import write_properties
 from .settings import (
@@ -17,6 +18,7 @@ __all__ = [
     "SMALL_BACKLOG",
     "UNKNOWN_CLUSTER",
     "divert_jvm_output",
+    "has_class_archive",
     "partitions_for",
     "spark_settings",
     "write_properties",

@@ -40,6 +40,11 @@ def executor_options(small: bool) -> str:
     return " ".join([*_common(), *(_C1 if small else _LATE_C2)])
 
 
+def has_class_archive() -> bool:
+    """Whether the JVM finds the classes of a run in an archive, which saves up to a third of it."""
+    return class_archive_path().exists()
+
+
 def _common() -> list[str]:
     archive = class_archive_path()
     flags = ["-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
