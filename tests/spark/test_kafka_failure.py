@@ -3,7 +3,7 @@
 import pytest
 from pyspark.errors import PySparkException
 from sluice.errors import SourceError, TransientError
-from sluice.sources.kafka import KafkaIntake
+from sluice.sources.kafka_options import reader_options
 from sluice.spark.failure import explain
 from sluice.spec import KafkaSource
 
@@ -78,7 +78,7 @@ def test_brokers_that_do_not_answer_are_worth_another_try(text, said):
     )
 
 
-def bounds(tmp_path, **options: str) -> dict[str, str]:
+def bounds(**options: str) -> dict[str, str]:
     source = KafkaSource(
         kind="kafka",
         servers="a:1",
@@ -87,25 +87,23 @@ def bounds(tmp_path, **options: str) -> dict[str, str]:
         schema={"value": "string"},
         options=options,
     )
-    chosen = KafkaIntake(source, tmp_path, None)._options()
+    chosen = reader_options(source, {})
     return {name.lower(): value for name, value in chosen.items() if "timeout" in name.lower()}
 
 
-def test_a_reader_waits_for_brokers_no_longer_than_its_bounds_and_the_pipeline_may_set_others(
-    tmp_path,
-):
-    ours = bounds(tmp_path)
+def test_a_reader_waits_for_brokers_no_longer_than_its_bounds_and_the_pipeline_may_set_others():
+    ours = bounds()
     assert ours == {
         "kafka.default.api.timeout.ms": "20000",
         "kafka.request.timeout.ms": "15000",
         "kafkaconsumer.polltimeoutms": "30000",
     }
-    assert bounds(tmp_path, **{"kafkaConsumer.pollTimeoutMs": "90000"}) == ours | {
+    assert bounds(**{"kafkaConsumer.pollTimeoutMs": "90000"}) == ours | {
         "kafkaconsumer.polltimeoutms": "90000"
     }
     # Kafka refuses a client whose request may take longer than the whole call: of the two, both
     # are ours or none.
-    assert bounds(tmp_path, **{"kafka.request.timeout.ms": "60000"}) == {
+    assert bounds(**{"kafka.request.timeout.ms": "60000"}) == {
         "kafka.request.timeout.ms": "60000",
         "kafkaconsumer.polltimeoutms": "30000",
     }
