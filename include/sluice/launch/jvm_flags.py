@@ -34,10 +34,12 @@ def java_options(small: bool) -> str:
 
 
 def executor_options(small: bool) -> str:
-    """The same for the executors of a cluster, without a collector: Java chooses it by their cores
-    and their heap, and a site that names one would else keep them from starting. Where a node does
-    not have the class archive, they start without it."""
-    return " ".join([*_common(), *(_C1 if small else _LATE_C2)])
+    """The same for the executors of a cluster, beneath a site's own options: no collector is named,
+    because two of them keep a JVM from starting. For a short run Java is told to choose as on a
+    small machine, which is serial collection. Where a node does not have the class archive, they
+    start without it."""
+    short = [*_C1, "-XX:+NeverActAsServerClassMachine"]
+    return " ".join([*_common(), *(short if small else _LATE_C2)])
 
 
 def has_class_archive() -> bool:
