@@ -1,9 +1,12 @@
-"""What a run on a cluster is started with."""
+"""Settings of Spark that hang on what a pipeline is made of, and on where it runs."""
 
 import pytest
+import yaml
 from sluice.launch import settings as launch
 from sluice.launch import spark_settings
-from sluice.spec import Pipeline
+from sluice.spec import Pipeline, load_pipeline
+
+DEBUGGING = "spark.python.sql.dataFrameDebugging.enabled"
 
 
 @pytest.fixture
@@ -48,3 +51,19 @@ def test_what_a_pipeline_says_of_executors_wins(pipeline):
     said = {"spark.executor.defaultJavaOptions": "-Dx=1", "spark.locality.wait": "5s"}
     found = settings(pipeline.model_copy(update={"spark": said}), "yarn")
     assert {name: found[name] for name in said} == said
+
+
+@pytest.mark.parametrize(
+    ("transform", "noted"), [(None, "false"), ("clean.sql", "false"), ("clean.py:clean", "true")]
+)
+def test_lines_of_code_are_noted_only_for_a_transform_in_python(
+    tmp_path, monkeypatch, transform, noted
+):
+    monkeypatch.setattr(launch, "jar_paths", lambda *_: [])
+    for name in ("clean.sql", "clean.py"):
+        (tmp_path / name).touch()
+    source = {"kind": "files", "path": "x", "format": "json", "schema": {"id": "string"}}
+    step = {"name": "s", "source": source, "transform": transform, "sink": {"mode": "append"}}
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump({"name": "p", "steps": [step]}))
+    assert spark_settings(load_pipeline(file), 0, root=str(tmp_path))[DEBUGGING] == noted
