@@ -42,6 +42,13 @@ SCHEMAS = {
         "rates": "map<string,double>",
     },
     "timed": FLAT | {"shop": "struct<city:string,at:timestamp>", "stops": "array<date>"},
+    "rare": FLAT
+    | {
+        "shop": "struct<city:binary,zip:timestamp_ntz,name:interval day>",
+        "stops": "array<struct<city:binary,zip:timestamp_ntz>>",
+        "parts": "map<string,struct<zip:variant,city:interval day>>",
+        "rates": "array<struct<zip:boolean,city:float>>",
+    },
 }
 PLAIN = [
     '{"id":1,"name":"a"}',

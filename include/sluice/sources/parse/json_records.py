@@ -77,8 +77,10 @@ def _find_wrapped(fields: Column, nested: dict[str, DataType]) -> Iterator[Colum
         return text.rlike(_LONG_NUMBER) if holds_time(kind) else None
 
     for name, kind in nested.items():
+        if (texts := write_times(kind)) == kind:
+            continue
         # It takes maps as well, whatever its types say.
-        written = F.from_json(fields[name], write_times(kind))  # type: ignore[arg-type]
+        written = F.from_json(fields[name], texts)  # type: ignore[arg-type]
         if (wrapped := find_leaf(written, kind, look)) is not None:
             yield F.when(wrapped, F.lit(f"{name}: {YEARS}"))
 

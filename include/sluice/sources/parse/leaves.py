@@ -9,12 +9,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     AtomicType,
-    BooleanType,
     DataType,
     DateType,
     DoubleType,
     FloatType,
     MapType,
+    NumericType,
     StringType,
     StructField,
     StructType,
@@ -25,7 +25,12 @@ from pyspark.sql.types import (
 
 from .ddl import YEARS, outside_years
 
-_RARE = {StringType: "\0", DateType: "1111-11-11", TimestampType: "1111-11-11"}
+_RARE = {
+    StringType: "\0",
+    DateType: "1111-11-11",
+    TimestampType: "1111-11-11",
+    TimestampNTZType: "1111-11-11",
+}
 """Values that arrays hardly ever have; -7777 of numbers."""
 
 
@@ -141,7 +146,8 @@ def is_full(array: Column, kind: DataType) -> Column | None:
     Args: kind: of the elements. The answer of `arrays_overlap` is NULL, and not false, where one of
     the arrays has a NULL.
     """
-    if isinstance(kind, BooleanType) or not is_scalar(kind):
+    rare = -7777 if isinstance(kind, NumericType) else _RARE.get(type(kind))
+    if rare is None:
         return None
-    rare = F.lit(_RARE.get(type(kind), -7777)).try_cast(kind)
-    return F.coalesce(~F.arrays_overlap(array, F.array(rare)), F.lit(False))
+    rare_one = F.array(F.lit(rare).try_cast(kind))
+    return F.coalesce(~F.arrays_overlap(array, rare_one), F.lit(False))
