@@ -14,6 +14,7 @@ from ..errors import PreflightError, SpecError
 from ..sinks import Preparation, prepare_sink, writer_of
 from ..sources import Intake
 from ..spark.columns import DEFECT, ENTERED, STAGE
+from ..spark.executors import is_local
 from ..spark.failure import explain
 from ..spark.output_mode import continuous_refusal
 from ..spec import Step, Trigger
@@ -70,8 +71,7 @@ def _check_cores(run: Run, step: Step, intake: Intake) -> None:
     Each partition has one that never ends, and without all of them nothing is ever noted.
     """
     partitions, cores = intake.partitions, run.spark.sparkContext.defaultParallelism
-    master = run.spark.sparkContext.master or ""
-    if master.startswith("local") and partitions > cores:
+    if is_local(run.spark) and partitions > cores:
         raise PreflightError(
             "continuous mode needs a core for each partition of its topics",
             where=f"{run.where(step)}: source",
