@@ -63,3 +63,9 @@ def test_of_a_large_cluster_not_every_core_gets_a_part(spark, cluster):
     cluster(5000)
     fit_to_executors(spark, {})
     assert spark.conf.get(PARTITIONS[0]) == "200"
+
+
+def test_a_batch_does_not_wait_for_executors_that_never_came(spark, cluster):
+    cluster(6, 8, spark_cores_max="8")
+    fit_to_executors(spark, {}, patience=0)
+    assert spark.conf.get(PARTITIONS[0]) == "6"

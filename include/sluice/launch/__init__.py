@@ -7,7 +7,6 @@ from .properties import write_properties
 from .settings import (
     PARTITIONS,
     SMALL_BACKLOG,
-    UNKNOWN_CLUSTER,
     partitions_for,
     spark_settings,
 )
@@ -16,7 +15,6 @@ __all__ = [
     "JVM_LOG",
     "PARTITIONS",
     "SMALL_BACKLOG",
-    "UNKNOWN_CLUSTER",
     "divert_jvm_output",
     "has_class_archive",
     "partitions_for",

@@ -75,8 +75,6 @@ PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPa
 are most of a short run on a small table."""
 
 
-UNKNOWN_CLUSTER = 64
-"""Parts of a shuffle on a cluster of which no executor came in time."""
 _FIRST_LOOK = 2
 """Parts on a cluster until its executors are counted (`spark.executors`): what is read before that
 is a table's log."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ..launch import PARTITIONS, UNKNOWN_CLUSTER
+from ..launch import PARTITIONS
 from .jvm import JVM_GONE, jvm_of
 
 PATIENCE = 20.0
@@ -18,20 +18,25 @@ _QUIET = 0.5
 """Seconds without another executor after which no more are waited for, where nobody said how
 many."""
 _MOST_PARTITIONS = 200
+_UNKNOWN = 64
+"""Parts of a shuffle where no executor came in time, or more come by need."""
 
 
-def fit_to_executors(spark: SparkSession, given: Mapping[str, str]) -> None:
+def fit_to_executors(
+    spark: SparkSession, given: Mapping[str, str], patience: float | None = None
+) -> None:
     """On a cluster, wait for the executors, and cut shuffles into as many parts as they have cores.
     Executors that come as tasks wait for them are not waited for; there are to be many parts then,
     or no more would come.
 
-    Args: given: the pipeline's own settings, which win.
+    Args: given: the pipeline's own settings, which win. patience: seconds for the executors that
+    are still to come, `PATIENCE` without.
     """
     if is_local(spark):
         return
     come_by_need = _said(spark, "spark.dynamicAllocation.enabled") == "true"
-    cores = _count_cores(spark)[0] if come_by_need else _await_cores(spark)
-    parts = max(cores, UNKNOWN_CLUSTER) if come_by_need or not cores else cores
+    cores = _count_cores(spark)[0] if come_by_need else _await_cores(spark, patience)
+    parts = max(cores, _UNKNOWN) if come_by_need or not cores else cores
     for name in PARTITIONS:
         if name not in given:
             spark.conf.set(name, str(min(parts, _MOST_PARTITIONS)))
@@ -42,14 +47,15 @@ def is_local(spark: SparkSession) -> bool:
     return (spark.sparkContext.master or "").startswith("local")
 
 
-def _await_cores(spark: SparkSession) -> int:
+def _await_cores(spark: SparkSession, patience: float | None) -> int:
     """How many cores the executors have together, once there are as many as the settings ask for;
     or, where they do not say it, once no more come."""
-    wanted, end = _wanted_cores(spark), time.monotonic() + PATIENCE
+    end = time.monotonic() + (PATIENCE if patience is None else patience)
+    wanted = _wanted_cores(spark)
     while True:
         cores, newest = _count_cores(spark)
         enough = cores >= wanted if wanted else time.time() - newest > _QUIET
-        if (cores and enough) or time.monotonic() > end:
+        if (cores and enough) or time.monotonic() >= end:
             return cores
         time.sleep(0.05)
 

@@ -194,8 +194,8 @@ def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entr
 def _spread_as_now(run: Run, rows: DataFrame) -> None:
     """Cut the shuffles of a batch into as many parts as the run would: Spark keeps the number of
     the first run in the checkpoint, and a pipeline that has moved to a cluster would go on with a
-    laptop's. A state is bound to it."""
-    fit_to_executors(run.spark, run.pipeline.spark)
+    laptop's. A state is bound to it. The executors were awaited as the step was planned."""
+    fit_to_executors(run.spark, run.pipeline.spark, patience=0)
     parts = run.spark.conf.get(PARTITIONS[0])
     if parts is not None:
         rows.sparkSession.conf.set(PARTITIONS[0], parts)
