@@ -1,37 +1,23 @@
-"""Delta tables: made, read, and written once for each batch.
-
-A write is keyed by an application id and a number: one whose number is in the table already does
-nothing. What a write did is read from its own commit, so it is counted by what did it.
-"""
+"""Delta tables as they are read: their rows, and what the commits of their writers say."""
 
 import json
-import logging
-import random
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TypeVar
+from typing import Any
 
-from delta.exceptions import DeltaConcurrentModificationException
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info
-from ..errors import TransientError
 from .jvm import jvm_of
 
-_log = logging.getLogger(__name__)
-T = TypeVar("T")
+FEW_ROWS = 250_000
+"""Rows whose keys every executor can hold, however large the table is that they are compared
+with."""
 
-CONFLICT_RETRIES = 8
-"""Tries before the last one; where writers take turns there is no conflict at all."""
-_APP = "spark.databricks.delta.write.txnAppId"
-_VERSION = "spark.databricks.delta.write.txnVersion"
-_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
-_COPY_SOURCE = "spark.databricks.delta.merge.materializeSource"
+
+GIVEN = "came"
+"""In the note of a commit that does not count the rows it was given: how many they were."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +49,7 @@ class Commit:
     version: int
     note: dict
     given: int = 0
-    """Rows it was given (MERGE), or that it wrote (append)."""
+    """Rows it was given: as a MERGE counts them, as its note says, or else what it wrote."""
     inserted: int = 0
     replaced: int = 0
     removed: int = 0
@@ -81,29 +67,11 @@ class Commit:
         return cls(
             version,
             metadata,
-            given=numbers.get("numSourceRows", inserted),
+            given=numbers.get("numSourceRows", metadata.get(GIVEN, inserted)),
             inserted=inserted,
             replaced=numbers.get("numTargetRowsUpdated", 0),
             removed=numbers.get("numDeletedRows", 0),
         )
-
-
-@contextmanager
-def _keyed(session: SparkSession, txn: Transaction) -> Iterator[None]:
-    """Set the write's key on the session of the batch, and take it off again: other writes of the
-    session must not carry it.
-
-    A MERGE is given rows that are kept already, so Delta's own copy of them would buy nothing.
-    """
-    settings = {_APP: txn.app_id, _VERSION: str(txn.number), _NOTE: txn.as_json()}
-    settings[_COPY_SOURCE] = "none"
-    for key, value in settings.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in settings:
-            session.conf.unset(key)
 
 
 def frame_of(session: SparkSession, path: str, version: int | None = None) -> DataFrame:
@@ -112,73 +80,17 @@ def frame_of(session: SparkSession, path: str, version: int | None = None) -> Da
     return (reader if version is None else reader.option("versionAsOf", version)).load(path)
 
 
-def _retry_conflicts(write: Callable[[], T]) -> T:
-    """Try a write again that another writer's commit came before: it did nothing."""
-    for attempt in range(CONFLICT_RETRIES):
-        try:
-            return write()
-        except DeltaConcurrentModificationException as error:
-            _log.info("another writer was first, trying again: %s", str(error).partition("\n")[0])
-            time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 (spreads writers, hides nothing)
-    return write()
+def narrow(table: DataFrame, rows: DataFrame, count: int, condition: str) -> DataFrame:
+    """The rows of a table (`t`) that rows of a batch (`s`) may be copies of under a condition.
+    Where these are few, each part of the table is compared with all of them where it is read, and
+    only what matches goes on; else the whole table does.
 
-
-def insert_new(
-    path: str, rows: DataFrame, condition: str, txn: Transaction, beats: str | None = None
-) -> Commit:
-    """Insert the rows (`s`) that match no row of the table (`t`); they must be unique already.
-
-    Args:
-        condition: SQL under which `s` is a copy of `t`.
-        beats: SQL under which `s` takes the place of the `t` it matches.
+    Args: count: of the batch's rows.
     """
-    session = rows.sparkSession
-    with _keyed(session, txn):
-        _retry_conflicts(partial(_merge, session, path, rows, condition, beats))
-    return _commit_of(path, txn)
-
-
-def _merge(
-    session: SparkSession, path: str, rows: DataFrame, condition: str, beats: str | None
-) -> None:
-    merge = DeltaTable.forPath(session, path).alias("t").merge(rows.alias("s"), condition)
-    merge = merge.withSchemaEvolution()
-    merge = merge.whenMatchedUpdateAll(beats) if beats else merge
-    merge.whenNotMatchedInsertAll().execute()
-
-
-def append(
-    path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None
-) -> Commit:
-    """Append rows under a key, or put them in place of the rows of a condition."""
-    with _keyed(rows.sparkSession, txn):
-        writer = rows.write.format("delta").option("mergeSchema", "true")
-        writer = writer.option("txnAppId", txn.app_id).option("txnVersion", str(txn.number))
-        if replace_where is None:
-            writer = writer.mode("append")
-        else:
-            writer = writer.mode("overwrite").option("replaceWhere", replace_where)
-        _retry_conflicts(lambda: writer.save(path))
-    return _commit_of(path, txn)
-
-
-def delete_rows(session: SparkSession, path: str, condition: str) -> None:
-    """Delete the rows of a condition; nothing where the table is not there."""
-    if table_version(path) is not None:
-        _retry_conflicts(lambda: DeltaTable.forPath(session, path).delete(condition))
-
-
-def _commit_of(path: str, txn: Transaction) -> Commit:
-    """The commit that a write has just made. Raises TransientError where there is none."""
-    found = find_commit_info(path, txn.marks)
-    if found is None:
-        raise TransientError(
-            "a write left no commit of its own: another run wrote this batch meanwhile",
-            where=path,
-            value=f"{txn.app_id} {txn.number}",
-            do="Run again: the batch comes again, and its rows are found by its key",
-        )
-    return Commit.read(*found)
+    if count > FEW_ROWS:
+        return table
+    few = F.broadcast(rows.alias("s"))
+    return table.alias("t").join(few, F.expr(condition), "left_semi")
 
 
 def written_batches(session: SparkSession, path: str, prefix: str) -> dict[str, int]:
@@ -196,12 +108,24 @@ def newest_writes(session: SparkSession, path: str) -> dict[str, int]:
     """Application id -> the number of its newest write; none where the table is not there."""
     if table_version(path) is None:
         return {}
-    jvm = jvm_of(session)
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
+    known = _as_java(session, _snapshot(session, path).transactions())
+    return {str(app_id): int(number) for app_id, number in known.items()}
+
+
+def partition_columns(session: SparkSession, path: str) -> list[str]:
+    """The columns by which the files of a table are parted."""
+    return list(_as_java(session, _snapshot(session, path).metadata().partitionColumns()))
+
+
+def _snapshot(session: SparkSession, path: str) -> Any:
+    """Delta's own view of a table as it is now."""
+    log = jvm_of(session).org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
     defaults = (getattr(log, f"update$default${place}")() for place in (2, 3))
-    known = log.update(False, *defaults).transactions()
-    java = jvm.scala.jdk.javaapi.CollectionConverters.asJava(known)
-    return {str(app_id): int(number) for app_id, number in java.items()}
+    return log.update(False, *defaults)
+
+
+def _as_java(session: SparkSession, collection: Any) -> Any:
+    return jvm_of(session).scala.jdk.javaapi.CollectionConverters.asJava(collection)
 
 
 def find_commit(session: SparkSession, path: str, txn: Transaction) -> Commit | None:

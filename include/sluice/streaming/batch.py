@@ -112,7 +112,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
             match = plan.match(survey.oldest, survey.newest)
             refuse_unread(plan, rows)
             with rights.turn(plan.step.name, plan.table) as may_write:
-                refuse_by_table_rules(plan, survey, unique.rows, match)
+                refuse_by_table_rules(plan, survey, unique, match)
                 may_write()
                 attempt, told = begin_try(plan, batch.number, batch.taken)
                 lost = batch.taken.lost

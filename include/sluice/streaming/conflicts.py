@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..spark.failure import SPARK_FAILED
-from ..spark.tables import frame_of
+from ..spark.tables import frame_of, narrow
 from .classify import judge
 from .copies import Copies
 from .outlet import is_of_batch
@@ -43,7 +43,10 @@ def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str)
     if copies is None or copies.are_equal or not outcome.written.duplicate or not match:
         return Conflicts()
     try:
-        found = copies.find_conflicts(unique, _table_before(plan, copies, unique, outcome), match)
+        before = _table_before(plan, copies, unique, outcome)
+        if before is not None:
+            before = narrow(before, unique, outcome.note.given.keys, match)
+        found = copies.find_conflicts(unique, before, match)
     except SPARK_FAILED:
         if not copies.replaces:
             raise

@@ -27,7 +27,8 @@ from ..spark.columns import (
     col,
 )
 from ..spark.kept import keep_rows
-from ..spark.tables import Transaction, append, insert_new
+from ..spark.tables import Transaction
+from ..spark.writes import append, insert_new
 from .plan import Plan
 from .tries import unfinished
 from .written import Given, Written
@@ -130,5 +131,5 @@ def write_refused(
         given, keys = kept_rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
         new = kept_rows.select(*SCHEMA.names)
         abandoned = unfinished(plan, path, frame.sparkSession)
-        commit = insert_new(path, new, "t._row_hash = s._row_hash", txn, abandoned)
+        commit = insert_new(path, new, keys, "t._row_hash = s._row_hash", txn, abandoned)
         return Written.of(Given(given or 0, keys), commit, path).take_over()

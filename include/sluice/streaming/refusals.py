@@ -10,6 +10,7 @@ from ..report import Outcome, RuleResult
 from ..spark.columns import RESCUED, col
 from .plan import Plan
 from .survey import Survey
+from .written import Unique
 
 
 class BatchStopped(RuleStop):
@@ -51,7 +52,7 @@ def refuse_by_row_rules(plan: Plan, survey: Survey) -> None:
     _raise_for(plan, survey, results)
 
 
-def refuse_by_table_rules(plan: Plan, survey: Survey, unique: DataFrame, match: str) -> None:
+def refuse_by_table_rules(plan: Plan, survey: Survey, unique: Unique, match: str) -> None:
     """Raise BatchStopped where a table-level `stop` rule did not pass on the rows that the batch
     would bring into the table: those a `warn` rule is judged on as well."""
     if not plan.rules.stops or not survey.good:

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 
 from ..errors import SpecError
 from ..spark.kept import keep_rows
-from ..spark.tables import Commit, Transaction, append, find_commit, frame_of, insert_new
+from ..spark.tables import Commit, Transaction, find_commit, frame_of, narrow
+from ..spark.writes import append, insert_new
 from .copies import Copies
 from .written import Given, Unique, check_same
 
@@ -31,7 +32,7 @@ class Target(ABC):
         return given.keys > 0
 
     @abstractmethod
-    def write(self, rows: DataFrame, match: str, txn: Transaction) -> Commit:
+    def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
         """Write a batch's rows; does nothing where the batch is there already.
 
         Args: match: SQL under which `s` is a copy of row `t` of the table; empty without copies.
@@ -41,9 +42,9 @@ class Target(ABC):
         """The commit that a batch left in an earlier try; None where it left none."""
         return find_commit(session, self.path, txn)
 
-    def fresh(self, rows: DataFrame, match: str) -> DataFrame:
+    def fresh(self, unique: Unique, match: str) -> DataFrame:
         """Those of a batch's rows that a write would bring into the table."""
-        return rows
+        return unique.rows
 
     @contextmanager
     def prepare(self, unique: Unique, match: str) -> Iterator[Unique]:
@@ -59,8 +60,8 @@ class Target(ABC):
 class Append(Target):
     """Every row of every batch."""
 
-    def write(self, rows: DataFrame, match: str, txn: Transaction) -> Commit:
-        return append(self.path, rows, txn)
+    def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
+        return append(self.path, unique.rows, txn)
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,15 @@ class InsertNew(Target):
     def replaces(self) -> bool:
         return self.copies.replaces
 
-    def write(self, rows: DataFrame, match: str, txn: Transaction) -> Commit:
+    def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
         beats = self.copies.beats() if self.copies.replaces else None
-        return insert_new(self.path, rows, match, txn, beats)
+        return insert_new(self.path, unique.rows, unique.given.keys, match, txn, beats)
 
-    def fresh(self, rows: DataFrame, match: str) -> DataFrame:
+    def fresh(self, unique: Unique, match: str) -> DataFrame:
         stays = f" AND NOT ({self.copies.beats()})" if self.copies.replaces else ""
-        table = frame_of(rows.sparkSession, self.path).alias("t")
-        return rows.alias("s").join(table, F.expr(match + stays), "left_anti")
+        rows = unique.rows
+        table = narrow(frame_of(rows.sparkSession, self.path), rows, unique.given.keys, match)
+        return rows.alias("s").join(table.alias("t"), F.expr(match + stays), "left_anti")
 
 
 @dataclass(frozen=True)
@@ -100,14 +102,15 @@ class ReplaceRange(Target):
     def needs(self, given: Given) -> bool:
         return True  # a range of which nothing is left is emptied
 
-    def write(self, rows: DataFrame, match: str, txn: Transaction) -> Commit:
-        return append(self.path, rows, txn, replace_where=self.condition)
+    def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
+        return append(self.path, unique.rows, txn, replace_where=self.condition)
 
     def rows_within(self, session: SparkSession) -> DataFrame:
         """The table's rows that go."""
         return frame_of(session, self.path).where(self.condition)
 
-    def fresh(self, rows: DataFrame, match: str) -> DataFrame:
+    def fresh(self, unique: Unique, match: str) -> DataFrame:
+        rows = unique.rows
         if self.copies is None or not match:
             return rows
         return rows.alias("s").join(self._outside(rows), F.expr(match), "left_anti")
@@ -124,7 +127,7 @@ class ReplaceRange(Target):
         rows = unique.rows.alias("s")
         self._refuse_winners(rows, match)
         held = rows.join(self._outside(rows), F.expr(match), "left_semi").count()
-        with keep_rows(self.fresh(unique.rows, match)) as fresh:
+        with keep_rows(self.fresh(unique, match)) as fresh:
             found = fresh.count()
             keys = unique.given.keys
             check_same(keys, held + found, "rows were one a key", "were held or fresh", self.path)
@@ -161,7 +164,7 @@ class NoTarget(Target):
     def needs(self, given: Given) -> bool:
         return False
 
-    def write(self, rows: DataFrame, match: str, txn: Transaction) -> Commit:
+    def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
         raise NotImplementedError("a step without a table writes to its sinks only")
 
     def find(self, session: SparkSession, txn: Transaction) -> Commit | None:

@@ -14,7 +14,8 @@ from ..backlog import table_version
 from ..checkpoint import Attempt, Checkpoint, Rights, note_attempt, read_attempt
 from ..sources import BatchInput
 from ..spark.columns import BATCH_KEY
-from ..spark.tables import delete_rows, frame_of, newest_writes
+from ..spark.tables import frame_of, newest_writes
+from ..spark.writes import delete_rows
 from .plan import Plan
 
 _WHY = {

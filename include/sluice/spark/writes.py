@@ -1,0 +1,151 @@
+"""Writes into Delta tables, each done once.
+
+A write is keyed by an application id and a number: one whose number is in the table already does
+nothing. What a write did is read from its own commit, so it is counted by what did it.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from delta.exceptions import DeltaConcurrentModificationException
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import functions as F
+
+from ..backlog import table_version
+from ..backlog.delta import find_commit_info
+from ..errors import TransientError
+from .columns import col
+from .tables import FEW_ROWS, GIVEN, Commit, Transaction, frame_of, narrow, partition_columns
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+CONFLICT_RETRIES = 8
+"""Tries before the last one; where writers take turns there is no conflict at all."""
+_APP = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+_COPY_SOURCE = "spark.databricks.delta.merge.materializeSource"
+
+
+@contextmanager
+def _keyed(session: SparkSession, txn: Transaction) -> Iterator[None]:
+    """Set the write's key on the session of the batch, and take it off again: other writes of the
+    session must not carry it.
+
+    A MERGE is given rows that are kept already, so Delta's own copy of them would buy nothing.
+    """
+    settings = {_APP: txn.app_id, _VERSION: str(txn.number), _NOTE: txn.as_json()}
+    settings[_COPY_SOURCE] = "none"
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            session.conf.unset(key)
+
+
+def _retry_conflicts(write: Callable[[], T]) -> T:
+    """Try a write again that another writer's commit came before: it did nothing."""
+    for attempt in range(CONFLICT_RETRIES):
+        try:
+            return write()
+        except DeltaConcurrentModificationException as error:
+            _log.info("another writer was first, trying again: %s", str(error).partition("\n")[0])
+            time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 (spreads writers, hides nothing)
+    return write()
+
+
+def insert_new(
+    path: str,
+    rows: DataFrame,
+    count: int,
+    condition: str,
+    txn: Transaction,
+    beats: str | None = None,
+) -> Commit:
+    """Insert the rows (`s`) that match no row of the table (`t`); they must be kept, and unique
+    already.
+
+    Many rows by a MERGE. Few ones by an append of those that find no match: it moves and sorts no
+    row of the table (measured, 10,000 rows against 2,900,000: 18 and not 25 CPU-seconds of a run).
+    It reads the table within its own transaction, so that Delta checks it against other writers as
+    it does a MERGE.
+
+    Args:
+        count: of the rows, by which the way is chosen.
+        condition: SQL under which `s` is a copy of `t`.
+        beats: SQL under which `s` takes the place of the `t` it matches; always a MERGE.
+    """
+    session = rows.sparkSession
+    if beats or count > FEW_ROWS:
+        write = partial(_merge, session, path, rows, condition, beats)
+    else:
+        came = rows.count()  # of what the write is given, not of what it should be
+        txn = replace(txn, note={**txn.note, GIVEN: came})
+        write = partial(_append_new, path, rows, came, condition, txn)
+    with _keyed(session, txn):
+        _retry_conflicts(write)
+    return _commit_of(path, txn)
+
+
+def _merge(
+    session: SparkSession, path: str, rows: DataFrame, condition: str, beats: str | None
+) -> None:
+    merge = DeltaTable.forPath(session, path).alias("t").merge(rows.alias("s"), condition)
+    merge = merge.withSchemaEvolution()
+    merge = merge.whenMatchedUpdateAll(beats) if beats else merge
+    merge.whenNotMatchedInsertAll().execute()
+
+
+def _append_new(path: str, rows: DataFrame, count: int, condition: str, txn: Transaction) -> None:
+    session = rows.sparkSession
+    held = narrow(frame_of(session, path), rows, count, condition).alias("t")
+    new = rows.alias("s").join(held, F.expr(condition), "left_anti")
+    if parts := partition_columns(session, path):
+        new = new.repartition(*[col(name) for name in parts])  # as a MERGE does: few files
+    _append_to(new, txn).save(path)
+
+
+def append(
+    path: str, rows: DataFrame, txn: Transaction, replace_where: str | None = None
+) -> Commit:
+    """Append rows under a key, or put them in place of the rows of a condition."""
+    with _keyed(rows.sparkSession, txn):
+        writer = _append_to(rows, txn)
+        if replace_where is not None:
+            writer = writer.mode("overwrite").option("replaceWhere", replace_where)
+        _retry_conflicts(lambda: writer.save(path))
+    return _commit_of(path, txn)
+
+
+def _append_to(rows: DataFrame, txn: Transaction) -> DataFrameWriter:
+    writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
+    return writer.option("txnAppId", txn.app_id).option("txnVersion", str(txn.number))
+
+
+def delete_rows(session: SparkSession, path: str, condition: str) -> None:
+    """Delete the rows of a condition; nothing where the table is not there."""
+    if table_version(path) is not None:
+        _retry_conflicts(lambda: DeltaTable.forPath(session, path).delete(condition))
+
+
+def _commit_of(path: str, txn: Transaction) -> Commit:
+    """The commit that a write has just made. Raises TransientError where there is none."""
+    found = find_commit_info(path, txn.marks)
+    if found is None:
+        raise TransientError(
+            "a write left no commit of its own: another run wrote this batch meanwhile",
+            where=path,
+            value=f"{txn.app_id} {txn.number}",
+            do="Run again: the batch comes again, and its rows are found by its key",
+        )
+    return Commit.read(*found)
