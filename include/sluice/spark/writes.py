@@ -13,7 +13,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from delta.exceptions import DeltaConcurrentModificationException
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
@@ -29,6 +38,17 @@ T = TypeVar("T")
 
 CONFLICT_RETRIES = 8
 """Tries before the last one; where writers take turns there is no conflict at all."""
+_CONFLICTS = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+"""In Python none of them is a kind of another, as they are in Java."""
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
@@ -58,7 +78,7 @@ def _retry_conflicts(write: Callable[[], T]) -> T:
     for attempt in range(CONFLICT_RETRIES):
         try:
             return write()
-        except DeltaConcurrentModificationException as error:
+        except _CONFLICTS as error:
             _log.info("another writer was first, trying again: %s", str(error).partition("\n")[0])
             time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 (spreads writers, hides nothing)
     return write()

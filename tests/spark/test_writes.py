@@ -1,0 +1,117 @@
+"""Rows come into a table once, whichever way they are compared with it, and whoever else writes."""
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pyspark.sql import functions as F
+from sluice.spark import tables, writes
+from sluice.spark.table_setup import Layout, ensure_table
+from sluice.spark.tables import Transaction, find_commit, frame_of
+from sluice.spark.writes import insert_new
+
+ON = "t.id <=> s.id AND abs(unix_micros(t.at) - unix_micros(s.at)) <= 86400000000"
+HELD = [("a", 1, "2026-01-01"), ("b", 2, "2026-01-01"), (None, 3, "2026-01-02")]
+CAME = [
+    ("a", 9, "2026-01-01"),  # held
+    ("b", 9, "2026-01-03"),  # too far from the one that is held
+    (None, 9, "2026-01-02"),  # held, by `<=>`
+    ("c", 9, "2026-01-01"),
+]
+
+
+def make_rows(spark, rows):
+    frame = spark.createDataFrame(rows, "id string, amount int, day string")
+    return frame.select("id", "amount", F.col("day").cast("timestamp").alias("at"))
+
+
+def make_table(spark, path: str, rows=(), **layout) -> str:
+    frame = make_rows(spark, list(rows))
+    ensure_table(spark, path, frame.schema, Layout(**layout))
+    frame.write.format("delta").mode("append").save(path)
+    return path
+
+
+def read_rows(spark, path: str) -> list[tuple]:
+    found = frame_of(spark, path).select("id", "amount", F.date_format("at", "yyyy-MM-dd"))
+    return sorted((tuple(row) for row in found.collect()), key=repr)
+
+
+@pytest.fixture(params=[tables.FEW_ROWS, 0], ids=["append", "merge"])
+def way(request, monkeypatch):
+    """How rows are compared with the table: each in turn."""
+    for module in (tables, writes):
+        monkeypatch.setattr(module, "FEW_ROWS", request.param)
+
+
+@pytest.mark.usefixtures("way")
+def test_few_rows_and_many_rows_are_compared_with_the_table_alike(spark, tmp_path):
+    path = make_table(spark, str(tmp_path / "t"), HELD)
+    rows, txn = make_rows(spark, CAME), Transaction("app", 1, {"run_id": "r"})
+    commit = insert_new(path, rows, len(CAME), ON, txn)
+    new = [("b", 9, "2026-01-03"), ("c", 9, "2026-01-01")]
+    assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
+    assert (commit.given, commit.inserted, commit.replaced) == (4, 2, 0)
+    assert find_commit(spark, path, txn) == commit  # a retry reads the same numbers
+    again = insert_new(path, rows, len(CAME), ON, txn)
+    assert again == commit
+    assert frame_of(spark, path).count() == 5
+
+
+@pytest.mark.usefixtures("way")
+def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
+    spark, tmp_path, monkeypatch
+):
+    path, begun, go = make_table(spark, str(tmp_path / "t"), HELD), tmp_path / "b", tmp_path / "g"
+    conflicts: list[float] = []
+    monkeypatch.setattr(writes, "time", SimpleNamespace(sleep=conflicts.append))
+
+    def wait_for_the_other(amount):  # in a Python worker of Spark's
+        Path(str(begun)).touch()
+        while not Path(str(go)).exists():
+            time.sleep(0.02)
+        return amount
+
+    slow = make_rows(spark, [("c", 1, "2026-01-01"), ("d", 1, "2026-01-01")])
+    slow = slow.coalesce(1)  # it holds one of the session's cores
+    slow = slow.withColumn("amount", F.udf(wait_for_the_other, "int")("amount"))
+    found: list[tables.Commit] = []
+    writer = threading.Thread(
+        target=lambda: found.append(insert_new(path, slow, 2, ON, Transaction("slow", 1))),
+        daemon=True,
+    )
+    writer.start()
+    pause = threading.Event()
+    while not begun.exists():
+        assert writer.is_alive()
+        pause.wait(0.02)
+    other = spark.newSession()
+    quick = insert_new(path, make_rows(other, [("c", 2, "2026-01-01")]), 1, ON, Transaction("q", 1))
+    assert quick.inserted == 1
+    go.touch()
+    writer.join()
+    assert len(conflicts) == 1  # Delta refused the first try
+    assert (found[0].given, found[0].inserted) == (2, 1)
+    new = [("c", 2, "2026-01-01"), ("d", 1, "2026-01-01")]
+    assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
+
+
+def test_a_parted_table_gets_one_file_a_partition_from_each_write(spark, tmp_path):
+    path = make_table(spark, str(tmp_path / "t"), partition_by=["amount"])
+    rows = [(f"k{n}", n % 3, "2026-01-01") for n in range(60)]
+    spread = make_rows(spark, rows).repartition(8)
+    assert insert_new(path, spread, len(rows), ON, Transaction("app", 1)).inserted == 60
+    files = frame_of(spark, path).inputFiles()
+    assert len(files) == 3
+
+
+def test_columns_that_only_the_table_has_stay_empty_in_new_rows(spark, tmp_path):
+    path = make_table(spark, str(tmp_path / "t"), HELD)
+    rows = make_rows(spark, [("n", 1, "2026-01-01")])
+    more = rows.withColumn("note", F.lit("x"))
+    insert_new(path, more, 1, ON, Transaction("app", 1))
+    insert_new(path, make_rows(spark, [("m", 1, "2026-01-01")]), 1, ON, Transaction("app", 2))
+    notes = {row.id: row.note for row in frame_of(spark, path).collect()}
+    assert notes == {"a": None, "b": None, None: None, "n": "x", "m": None}
