@@ -5,9 +5,10 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from ..errors import SourceError
 from ..spec import FileSource, Window
@@ -16,12 +17,13 @@ from .buckets import walk_bucket
 from .globs import compile_glob, expand_braces, expand_path, has_magic
 
 _SUFFIXES = (".tmp", "._COPYING_")
+_BY_AGE = itemgetter(2, 0)
+"""Modified, then by path."""
 
 
-@dataclass(frozen=True)
-class LandedFile:
+class LandedFile(NamedTuple):
     """A file that lies in the landing folder. `path`: as `normalize_uri` writes it; `modified`:
-    epoch seconds."""
+    epoch seconds. A tuple, because there may be a million of them."""
 
     path: str
     size: int
@@ -68,7 +70,7 @@ def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]
         listed = _walk_remote(root) if is_remote(root) else _walk_local(root)
     wanted = _compile_pattern(source)
     found = {f.path: f for f in listed if wanted(f.name)}
-    return sorted(found.values(), key=lambda f: (f.modified, f.path))
+    return sorted(found.values(), key=_BY_AGE)
 
 
 def is_wanted(source: FileSource, name: str) -> bool:

@@ -6,10 +6,10 @@ JSON line a file, compacted into `K.compact`.
 """
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..storage import open_path, replace_file, spark_folder
@@ -20,15 +20,14 @@ _LOOKED = "looked.json"
 def normalize_uri(uri: str) -> str:
     """A file's URI as Spark logs it -> the path a listing shows: `file:///a%20b` -> `/a b`; other
     schemes keep their bucket."""
-    path = unquote(uri)
+    path = unquote(uri) if "%" in uri else uri
     if path.startswith("file:"):
         return "/" + path.removeprefix("file:").lstrip("/")
     return path
 
 
-@dataclass(frozen=True)
-class SeenFile:
-    """One entry of the file source's log."""
+class SeenFile(NamedTuple):
+    """One entry of the file source's log. A tuple, because there may be a million of them."""
 
     path: str
     modified_ms: int
@@ -57,7 +56,8 @@ def _json_lines(path: Path) -> list[dict]:
     lines = text.split("\n")  # names may hold what splitlines takes for a line break
     if not lines or not lines[0].startswith("v"):
         raise ValueError(f"{path} does not start with a version line")
-    return [json.loads(line) if line != "-" else {} for line in lines[1:] if line]
+    told = ["{}" if line == "-" else line for line in lines[1:] if line]
+    return json.loads(f"[{','.join(told)}]")  # at once: a third of the time of one by one
 
 
 class Checkpoint:
