@@ -65,7 +65,7 @@ class Counts(Record):
     replaced: int = 0
     """Rows of the table that lost against a row of this run: part of `duplicate`, one for one."""
     late_merged: int = 0
-    """Rows behind the watermark that went through the MERGE like all others: told apart, each
+    """Rows behind the watermark that took part like all others: told apart, each
     also has its fate."""
     removed: int = 0
     """Rows of a replaced range that went when these came."""

@@ -30,8 +30,8 @@ def balance_notes(counts: Counts) -> list[str]:
         )
     if counts.late_merged:
         notes.append(
-            f"{format_count(counts.late_merged)} came behind the watermark and went through the "
-            "same MERGE; each has its fate above."
+            f"{format_count(counts.late_merged)} came behind the watermark and took part like all "
+            "others; each has its fate above."
         )
     if counts.removed:
         rows = format_amount(counts.removed, "row")

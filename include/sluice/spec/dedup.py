@@ -26,8 +26,8 @@ class Dedup(Spec):
     keys: list[str] | Literal["*"]
     """Columns of the key; `*` compares the whole row, and NULL equals NULL there."""
     within: Duration | Literal["forever"]
-    """Copies lie at most this far apart in event time: the watermark's delay and the bound of the
-    MERGE."""
+    """Copies lie at most this far apart in event time: the watermark's delay, and how much
+    of the table is compared."""
     order_by: list[str] = []
     """Where rows share a key and differ: the first by these columns (`amount` or `amount desc`)
     wins, also over one that is in the table; content breaks ties."""
@@ -35,7 +35,7 @@ class Dedup(Spec):
     """A promise about `order_by`: the winner of a key never comes after a row it beats. Rows of the
     table are then never replaced, which costs less."""
     late: Literal["merge", "keep", "drop"] = "merge"
-    """Rows behind the watermark: through the same MERGE, to the late table, or counted only."""
+    """Rows behind the watermark: written like all others, to the late table, or counted only."""
     memory: Literal["table", "state"] = "table"
     """Where keys are remembered: in the target itself, or in Spark's state store."""
 

@@ -7,8 +7,8 @@ named keys a NULL refuses the row. With `order_by` a key is one row, however far
 lie: the winner of a key can then not depend on which rows came together. An event time given as
 text counts as the moment it reads as.
 
-The table is the memory: an insert-only MERGE, pruned to the event times in which a copy of this
-batch's rows can lie.
+The table is the memory: a batch is compared with it, pruned to the event times in which a copy of
+its rows can lie.
 """
 
 from collections.abc import Sequence
@@ -151,7 +151,7 @@ class Copies:
         return verdict
 
     def match(self, oldest: int, newest: int) -> str:
-        """The MERGE's ON clause: SQL under which row `s` is a copy of row `t` of the table.
+        """SQL under which row `s` is a copy of row `t` of the table.
 
         Args: oldest, newest: the batch's event times, epoch microseconds.
         """
