@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import functions as F
 from sluice.spark import tables, writes
 from sluice.spark.table_setup import Layout, ensure_table
-from sluice.spark.tables import Transaction, find_commit, frame_of
+from sluice.spark.tables import Keyed, Transaction, find_commit, frame_of
 from sluice.spark.writes import insert_new
 
 ON = "t.id <=> s.id AND abs(unix_micros(t.at) - unix_micros(s.at)) <= 86400000000"
+KEYS = ["id"]
 HELD = [("a", 1, "2026-01-01"), ("b", 2, "2026-01-01"), (None, 3, "2026-01-02")]
 CAME = [
     ("a", 9, "2026-01-01"),  # held
@@ -42,20 +43,19 @@ def read_rows(spark, path: str) -> list[tuple]:
 @pytest.fixture(params=[tables.FEW_ROWS, 0], ids=["append", "merge"])
 def way(request, monkeypatch):
     """How rows are compared with the table: each in turn."""
-    for module in (tables, writes):
-        monkeypatch.setattr(module, "FEW_ROWS", request.param)
+    monkeypatch.setattr(tables, "FEW_ROWS", request.param)
 
 
 @pytest.mark.usefixtures("way")
 def test_few_rows_and_many_rows_are_compared_with_the_table_alike(spark, tmp_path):
     path = make_table(spark, str(tmp_path / "t"), HELD)
     rows, txn = make_rows(spark, CAME), Transaction("app", 1, {"run_id": "r"})
-    commit = insert_new(path, rows, len(CAME), ON, txn)
+    commit = insert_new(path, Keyed(rows, len(CAME), KEYS), ON, txn)
     new = [("b", 9, "2026-01-03"), ("c", 9, "2026-01-01")]
     assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
     assert (commit.given, commit.inserted, commit.replaced) == (4, 2, 0)
     assert find_commit(spark, path, txn) == commit  # a retry reads the same numbers
-    again = insert_new(path, rows, len(CAME), ON, txn)
+    again = insert_new(path, Keyed(rows, len(CAME), KEYS), ON, txn)
     assert again == commit
     assert frame_of(spark, path).count() == 5
 
@@ -79,7 +79,9 @@ def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
     slow = slow.withColumn("amount", F.udf(wait_for_the_other, "int")("amount"))
     found: list[tables.Commit] = []
     writer = threading.Thread(
-        target=lambda: found.append(insert_new(path, slow, 2, ON, Transaction("slow", 1))),
+        target=lambda: found.append(
+            insert_new(path, Keyed(slow, 2, KEYS), ON, Transaction("slow", 1))
+        ),
         daemon=True,
     )
     writer.start()
@@ -88,7 +90,8 @@ def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
         assert writer.is_alive()
         pause.wait(0.02)
     other = spark.newSession()
-    quick = insert_new(path, make_rows(other, [("c", 2, "2026-01-01")]), 1, ON, Transaction("q", 1))
+    rows = make_rows(other, [("c", 2, "2026-01-01")])
+    quick = insert_new(path, Keyed(rows, 1, KEYS), ON, Transaction("q", 1))
     assert quick.inserted == 1
     go.touch()
     writer.join()
@@ -102,7 +105,7 @@ def test_a_parted_table_gets_one_file_a_partition_from_each_write(spark, tmp_pat
     path = make_table(spark, str(tmp_path / "t"), partition_by=["amount"])
     rows = [(f"k{n}", n % 3, "2026-01-01") for n in range(60)]
     spread = make_rows(spark, rows).repartition(8)
-    assert insert_new(path, spread, len(rows), ON, Transaction("app", 1)).inserted == 60
+    assert insert_new(path, Keyed(spread, 60, KEYS), ON, Transaction("app", 1)).inserted == 60
     files = frame_of(spark, path).inputFiles()
     assert len(files) == 3
 
@@ -111,7 +114,19 @@ def test_columns_that_only_the_table_has_stay_empty_in_new_rows(spark, tmp_path)
     path = make_table(spark, str(tmp_path / "t"), HELD)
     rows = make_rows(spark, [("n", 1, "2026-01-01")])
     more = rows.withColumn("note", F.lit("x"))
-    insert_new(path, more, 1, ON, Transaction("app", 1))
-    insert_new(path, make_rows(spark, [("m", 1, "2026-01-01")]), 1, ON, Transaction("app", 2))
+    insert_new(path, Keyed(more, 1, KEYS), ON, Transaction("app", 1))
+    rows = make_rows(spark, [("m", 1, "2026-01-01")])
+    insert_new(path, Keyed(rows, 1, KEYS), ON, Transaction("app", 2))
     notes = {row.id: row.note for row in frame_of(spark, path).collect()}
     assert notes == {"a": None, "b": None, None: None, "n": "x", "m": None}
+
+
+def test_keys_that_sql_calls_equal_are_found_however_they_are_written(spark, tmp_path):
+    path, day = str(tmp_path / "t"), "timestamp '2026-01-01' AS at"
+    held, came = "array(0.0D, double('NaN'), 1.5D)", "array(-0.0D, double('NaN'), 2.5D, NULL)"
+    spark.range(1).selectExpr(f"explode({held}) AS id", day).write.format("delta").save(path)
+    rows = spark.range(1).selectExpr(f"explode({came}) AS id", day)
+    commit = insert_new(path, Keyed(rows, 4, KEYS), ON, Transaction("app", 1))
+    assert (commit.given, commit.inserted) == (4, 2)
+    found = sorted(str(row.id) for row in frame_of(spark, path).collect())
+    assert found == ["0.0", "1.5", "2.5", "None", "nan"]

@@ -1,6 +1,7 @@
 """Delta tables as they are read: their rows, and what the commits of their writers say."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,11 +10,13 @@ from pyspark.sql import functions as F
 
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info
+from .columns import col
 from .jvm import jvm_of
 
 FEW_ROWS = 250_000
-"""Rows whose keys every executor can hold, however large the table is that they are compared
-with."""
+"""Rows of which every executor can hold a number each, however large the table is that they are
+compared with."""
+_HASH = "_key_hash"
 
 
 GIVEN = "came"
@@ -40,6 +43,20 @@ class Transaction:
         """True for the metadata of a commit that was made under this key."""
         number = metadata.get("number", metadata.get("batch"))  # `batch`: before tries had numbers
         return metadata.get("sluice") == self.app_id and number == self.number
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Kept rows of a batch, one a key. `count`: how many they are."""
+
+    rows: DataFrame
+    count: int
+    keys: Sequence[str]
+
+    @property
+    def few(self) -> bool:
+        """True where a table is best compared with them where it is read."""
+        return self.count <= FEW_ROWS
 
 
 @dataclass(frozen=True)
@@ -80,17 +97,15 @@ def frame_of(session: SparkSession, path: str, version: int | None = None) -> Da
     return (reader if version is None else reader.option("versionAsOf", version)).load(path)
 
 
-def narrow(table: DataFrame, rows: DataFrame, count: int, condition: str) -> DataFrame:
-    """The rows of a table (`t`) that rows of a batch (`s`) may be copies of under a condition.
-    Where these are few, each part of the table is compared with all of them where it is read, and
-    only what matches goes on; else the whole table does.
-
-    Args: count: of the batch's rows.
-    """
-    if count > FEW_ROWS:
+def narrow(table: DataFrame, batch: Keyed) -> DataFrame:
+    """The rows of a table that may have the key of a row of a batch, and few others: a hash of the
+    key is compared where the table is read, and only what has one goes on. The whole table where
+    the batch is large."""
+    if not batch.few:
         return table
-    few = F.broadcast(rows.alias("s"))
-    return table.alias("t").join(few, F.expr(condition), "left_semi")
+    number = F.xxhash64(*[col(key) for key in batch.keys])
+    few = F.broadcast(batch.rows.select(number.alias(_HASH)))
+    return table.withColumn(_HASH, number).join(few, _HASH, "left_semi").drop(_HASH)
 
 
 def written_batches(session: SparkSession, path: str, prefix: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..spark.failure import SPARK_FAILED
-from ..spark.tables import frame_of, narrow
+from ..spark.tables import Keyed, frame_of, narrow
 from .classify import judge
 from .copies import Copies
 from .outlet import is_of_batch
@@ -45,7 +45,7 @@ def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str)
     try:
         before = _table_before(plan, copies, unique, outcome)
         if before is not None:
-            before = narrow(before, unique, outcome.note.given.keys, match)
+            before = narrow(before, Keyed(unique, outcome.note.given.keys, copies.keys))
         found = copies.find_conflicts(unique, before, match)
     except SPARK_FAILED:
         if not copies.replaces:

@@ -10,7 +10,7 @@ from ..checkpoint import Attempt
 from ..report import Counts
 from ..spark.columns import LATE_BY, TIME
 from ..spark.kept import keep_rows
-from ..spark.tables import Commit, Transaction, frame_of, narrow
+from ..spark.tables import Commit, Keyed, Transaction, frame_of, narrow
 from ..spark.writes import append, insert_new
 from .note import Note
 from .plan import Plan
@@ -77,15 +77,17 @@ def _write_late(
     rest = Unique(rows.where(~is_late(watermark_ms)), timely)
     if not count:
         return Written(), rest
+    keys = plan.copies.keys if plan.copies is not None else ()
     target = frame_of(late.sparkSession, plan.target.path)
-    target = narrow(target, late, count, split.match).alias("t")
+    target = narrow(target, Keyed(late, count, keys)).alias("t")
     held = late.alias("s").join(target, F.expr(split.match), "left_semi").count()
     fresh = late.alias("s").join(target, F.expr(split.match), "left_anti")
     behind = (F.lit(watermark_ms * 1000) - F.unix_micros(TIME)) / 1e6
     fresh = fresh.withColumn(LATE_BY, behind)
     abandoned = unfinished(plan, plan.place.late, late.sparkSession)
     with keep_rows(plan.stamp(fresh, split.number, txn.note["run_id"], LATE_BY)) as stamped:
-        commit = insert_new(plan.place.late, stamped, count, split.match, txn, abandoned)
+        new = Keyed(stamped, count - held, keys)
+        commit = insert_new(plan.place.late, new, split.match, txn, abandoned)
     found = "were held or came to the late table"
     check_same(count, held + commit.given, "rows were late", found, plan.where)
     came = Written.of(Given(count, count - held, held), commit, plan.place.late)

@@ -27,7 +27,7 @@ from ..spark.columns import (
     col,
 )
 from ..spark.kept import keep_rows
-from ..spark.tables import Transaction
+from ..spark.tables import Keyed, Transaction
 from ..spark.writes import append, insert_new
 from .plan import Plan
 from .tries import unfinished
@@ -129,7 +129,7 @@ def write_refused(
     once = rows.groupBy("_row_hash").agg(*kept, F.count(F.lit(1)).alias(COPIES))
     with keep_rows(once.withColumns(stamps)) as kept_rows:
         given, keys = kept_rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
-        new = kept_rows.select(*SCHEMA.names)
+        new = Keyed(kept_rows.select(*SCHEMA.names), keys, ["_row_hash"])
         abandoned = unfinished(plan, path, frame.sparkSession)
-        commit = insert_new(path, new, keys, "t._row_hash = s._row_hash", txn, abandoned)
+        commit = insert_new(path, new, "t._row_hash = s._row_hash", txn, abandoned)
         return Written.of(Given(given or 0, keys), commit, path).take_over()

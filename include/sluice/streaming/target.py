@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import SpecError
 from ..spark.kept import keep_rows
-from ..spark.tables import Commit, Transaction, find_commit, frame_of, narrow
+from ..spark.tables import Commit, Keyed, Transaction, find_commit, frame_of, narrow
 from ..spark.writes import append, insert_new
 from .copies import Copies
 from .written import Given, Unique, check_same
@@ -76,13 +76,16 @@ class InsertNew(Target):
 
     def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
         beats = self.copies.beats() if self.copies.replaces else None
-        return insert_new(self.path, unique.rows, unique.given.keys, match, txn, beats)
+        return insert_new(self.path, self._keyed(unique), match, txn, beats)
 
     def fresh(self, unique: Unique, match: str) -> DataFrame:
         stays = f" AND NOT ({self.copies.beats()})" if self.copies.replaces else ""
         rows = unique.rows
-        table = narrow(frame_of(rows.sparkSession, self.path), rows, unique.given.keys, match)
+        table = narrow(frame_of(rows.sparkSession, self.path), self._keyed(unique))
         return rows.alias("s").join(table.alias("t"), F.expr(match + stays), "left_anti")
+
+    def _keyed(self, unique: Unique) -> Keyed:
+        return Keyed(unique.rows, unique.given.keys, self.copies.keys)
 
 
 @dataclass(frozen=True)
