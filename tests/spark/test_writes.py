@@ -101,6 +101,26 @@ def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
     assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
 
 
+def test_a_key_that_came_between_a_look_at_the_table_and_the_write_is_not_inserted_again(
+    spark, tmp_path, monkeypatch
+):
+    path, other = make_table(spark, str(tmp_path / "t"), HELD), spark.newSession()
+    look = writes.partition_columns
+
+    def look_late(session, table: str) -> list[str]:
+        if session is not other:  # the frame of the table is there, its transaction not yet
+            rows = make_rows(other, [("c", 2, "2026-01-01")])
+            assert insert_new(table, Keyed(rows, 1, KEYS), ON, Transaction("q", 1)).inserted == 1
+        return look(session, table)
+
+    monkeypatch.setattr(writes, "partition_columns", look_late)
+    rows = make_rows(spark, [("c", 1, "2026-01-01"), ("d", 1, "2026-01-01")])
+    commit = insert_new(path, Keyed(rows, 2, KEYS), ON, Transaction("slow", 1))
+    assert (commit.given, commit.inserted) == (2, 1)
+    new = [("c", 2, "2026-01-01"), ("d", 1, "2026-01-01")]
+    assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
+
+
 def test_a_parted_table_gets_one_file_a_partition_from_each_write(spark, tmp_path):
     path = make_table(spark, str(tmp_path / "t"), partition_by=["amount"])
     rows = [(f"k{n}", n % 3, "2026-01-01") for n in range(60)]

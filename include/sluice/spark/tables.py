@@ -17,8 +17,6 @@ FEW_ROWS = 250_000
 """Rows of which every executor can hold a number each, however large the table is that they are
 compared with."""
 _HASH = "_key_hash"
-
-
 GIVEN = "came"
 """In the note of a commit that does not count the rows it was given: how many they were."""
 
