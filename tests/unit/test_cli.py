@@ -112,6 +112,33 @@ def test_validate_names_every_broken_file_and_checks_the_rest(project):
     assert call("validate", "visits").exit_code == ExitCode.DONE
 
 
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ("@dayly", "no preset of Airflow's (got '@dayly'). Did you mean '@daily'?"),
+        ("@sometimes", "no preset of Airflow's (got '@sometimes'). There are @hourly, @daily"),
+        ("0 25 * * *", "not a cron expression Airflow understands: [0 25 * * *] is not acceptable"),
+        ("*/0 * * * *", "not a cron expression Airflow understands"),
+        ("0 0 31 2 *", "a cron expression whose day never comes (got '0 0 31 2 *')"),
+        ("every day", "not a schedule; write cron ('0 6 * * *'), a preset ('@daily')"),
+    ],
+)
+def test_validate_asks_airflows_parser_for_the_schedule(project, schedule, said):
+    file = project / "pipelines" / "visits.yaml"
+    text = file.read_text().replace('schedule: "30 minutes"', f"schedule: '{schedule}'")
+    file.write_text(text)
+    result = call("validate", "visits")
+    assert f"visits.yaml: schedule: {said}" in result.stderr
+    assert result.exit_code == ExitCode.TERMINAL
+
+
+def test_validate_says_what_it_did_not_check_and_explains_when_asked(project):
+    short, long = call("validate", "visits").stdout, call("validate", "visits", "--explain").stdout
+    assert "not checked: columns, SQL, Python and rules" in short
+    assert "exact for every cut of the backlog" not in short
+    assert "exact for every cut of the backlog" in long
+
+
 def test_validate_names_a_transform_that_is_not_there(project):
     file = project / "pipelines" / "visits.yaml"
     file.write_text(file.read_text() + "    transform: visits.sql\n")

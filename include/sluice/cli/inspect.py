@@ -12,10 +12,14 @@ from ..backlog import StepBacklog, measure_pipeline
 from ..errors import ExitCode, SluiceError, SourceError
 from ..report import latest_report, list_reports, read_report, render_text, report_path
 from ..report.estimate import RUNS, Amount, estimate_run
-from ..spec import Pipeline, describe_limits, find_pipelines, load_pipeline
+from ..spec import Pipeline, check_schedule, describe_limits, find_pipelines, load_pipeline
 from ..spec.quantities import format_duration
 from ..storage import Paths
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
+
+_NOT_CHECKED = (
+    "not checked: columns, SQL, Python and rules; `--spark` builds every step without data"
+)
 
 
 @app.command("list")
@@ -69,6 +73,10 @@ def validate(
             help="Also start Spark and build every step without data: SQL, Python, rules, columns.",
         ),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Also say what each step does not promise, and why."),
+    ] = False,
 ) -> None:
     """Check pipeline files; each wrong one is named with file, field, value and what to write."""
     files = (
@@ -80,17 +88,21 @@ def validate(
     for file in files:
         try:
             pipeline = load_pipeline(file)
+            check_schedule(pipeline.schedule, str(file))
             if spark:
                 from ..streaming.rehearsal import build_without_data
 
                 with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
                     build_without_data(file, Path(folder))
             out.print(f"[green]ok[/green]  {file.stem}")
-            for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
-                out.print(f"    {limit}", style="dim", markup=False)
+            if explain:
+                for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
+                    out.print(f"    {limit}", style="dim", markup=False)
         except SluiceError as error:
             failed += 1
             err.print(str(error), style="red", markup=False)
+    if not spark:
+        out.print(_NOT_CHECKED, style="dim")
     if failed:
         raise typer.Exit(int(ExitCode.TERMINAL))
 

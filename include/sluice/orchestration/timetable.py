@@ -11,11 +11,10 @@ from airflow.timetables.interval import (
     _DataIntervalTimetable,
 )
 
-from ..errors import SpecError
+from ..spec import check_schedule
+from ..spec.schedule import WITHOUT_INTERVAL
 
 DAILY = "0 0 * * *"
-PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
-_WITHOUT_INTERVAL = ("@once", "@continuous")
 
 
 class _OnlyBackfilled(_DataIntervalTimetable):
@@ -52,22 +51,6 @@ class BackfillDeltaTimetable(_OnlyBackfilled, DeltaDataIntervalTimetable):
     """Intervals of a fixed length, for backfills."""
 
 
-def check_cron(schedule: str, where: str) -> str:
-    """Return a schedule Airflow understands. Raises SpecError naming the field otherwise."""
-    if schedule in (*PRESETS, *_WITHOUT_INTERVAL):
-        return schedule
-    try:
-        CronDataIntervalTimetable(schedule, "UTC").validate()
-    except Exception as error:  # croniter and its wrapper raise errors of several unrelated kinds
-        raise SpecError(
-            f"schedule: not a cron expression Airflow understands: {error}",
-            where=where,
-            value=schedule,
-            do="Write '0 6 * * *', @daily, '30 minutes' or null",
-        ) from error
-    return schedule
-
-
 def scheduled_timetable(schedule: timedelta | str | None, where: str) -> object:
     """What `DAG(schedule=...)` takes; cron text gets data intervals (Airflow's own default gives
     them length zero). Raises SpecError."""
@@ -75,17 +58,17 @@ def scheduled_timetable(schedule: timedelta | str | None, where: str) -> object:
         return None
     if isinstance(schedule, timedelta):
         return DeltaDataIntervalTimetable(schedule)
-    return (
-        schedule
-        if check_cron(schedule, where) in _WITHOUT_INTERVAL
-        else CronDataIntervalTimetable(schedule, "UTC")
-    )
+    check_schedule(schedule, where)
+    if schedule in WITHOUT_INTERVAL:
+        return schedule
+    return CronDataIntervalTimetable(schedule, "UTC")
 
 
 def backfill_timetable(schedule: timedelta | str | None, where: str) -> object:
     """The same intervals for backfills; daily where the schedule has none. Raises SpecError."""
     if isinstance(schedule, timedelta):
         return BackfillDeltaTimetable(schedule)
-    if schedule is None or check_cron(schedule, where) in _WITHOUT_INTERVAL:
+    check_schedule(schedule, where)
+    if schedule is None or schedule in WITHOUT_INTERVAL:
         return BackfillCronTimetable(DAILY, "UTC")
     return BackfillCronTimetable(schedule, "UTC")

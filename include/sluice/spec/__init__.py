@@ -21,6 +21,7 @@ from .quantities import format_duration
 from .records import Records
 from .rules import ROW_LEVEL, RuleSpec, rule_columns
 from .run import Refill, RunRequest, Window, clean_run_id
+from .schedule import check_schedule
 from .sink import SINKS, Sink
 from .sink_kind import SinkKind
 from .source import SOURCES, Source
@@ -74,6 +75,7 @@ __all__ = [
     "TrialSource",
     "Trigger",
     "Window",
+    "check_schedule",
     "check_trial",
     "clean_run_id",
     "client_config",

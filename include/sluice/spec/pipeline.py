@@ -2,36 +2,16 @@
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ..storage.paths import Paths
 from .model import Options, Spec
-from .quantities import Duration, parse_duration
+from .quantities import Duration
+from .schedule import Schedule
 from .source_kind import SourceKind
 from .step import NAME, Step
 from .trigger import never_ends, trigger_kind
-
-
-def _parse_schedule(value: object) -> object:
-    """Keep cron text and presets as they are; turn `30 minutes` into a timedelta."""
-    if not isinstance(value, str) or value.startswith("@") or len(value.split()) >= 5:
-        return value
-    try:
-        return parse_duration(value)
-    except ValueError:
-        raise ValueError(
-            "not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), a duration "
-            "('30 minutes') or null"
-        ) from None
-
-
-Schedule = Annotated[
-    timedelta | str | None,
-    BeforeValidator(_parse_schedule),
-    WithJsonSchema({"type": ["string", "null"]}),
-]
 
 
 class Pipeline(Spec):
