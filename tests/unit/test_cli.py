@@ -139,6 +139,31 @@ def test_validate_says_what_it_did_not_check_and_explains_when_asked(project):
     assert "exact for every cut of the backlog" in long
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("path: /no/such/folder", "/no/such/folder: the landing folder does not exist"),
+        ("pattern: '*.jsn'", "has a name like '*.jsn' yet"),
+        (
+            "file_date: '%Y-%m-%d'",
+            "none of 2 file names carry a date by '%Y-%m-%d', and a backfill leaves the others "
+            "out (first: 1.json)",
+        ),
+        ("file_date: '%Y'", "1 of 2 file names carry a date by '%Y'"),
+    ],
+)
+def test_validate_looks_at_the_landing_folder_and_warns(project, more, said):
+    (project / "landing" / "2_2026.json").write_text("")
+    file, field = project / "pipelines" / "visits.yaml", more.partition(":")[0]
+    source = f"source: {{path: {project / 'landing'}, format: json"
+    kept = source if field != "path" else "source: {format: json"
+    file.write_text(file.read_text().replace(source, f"{kept}, {more}"))
+    result = call("validate", "visits")
+    assert said in result.stderr.replace("\n", " ")
+    assert "warning: pages: source" in result.stderr
+    assert result.exit_code == ExitCode.DONE  # the files may come later
+
+
 def test_validate_names_a_transform_that_is_not_there(project):
     file = project / "pipelines" / "visits.yaml"
     file.write_text(file.read_text() + "    transform: visits.sql\n")

@@ -20,6 +20,7 @@ from .kafka import (
     note_topic_ids,
 )
 from .kafka_offsets import planned_offsets
+from .landing import describe_landing
 from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
 from .probe import RECORD_BYTES, Range, StepBacklog
@@ -36,6 +37,7 @@ __all__ = [
     "TablePosition",
     "TopicBacklog",
     "Watched",
+    "describe_landing",
     "describe_losses",
     "files_in_window",
     "is_hidden",

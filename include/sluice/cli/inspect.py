@@ -8,11 +8,18 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..backlog import StepBacklog, measure_pipeline
+from ..backlog import StepBacklog, describe_landing, measure_pipeline
 from ..errors import ExitCode, SluiceError, SourceError
 from ..report import latest_report, list_reports, read_report, render_text, report_path
 from ..report.estimate import RUNS, Amount, estimate_run
-from ..spec import Pipeline, check_schedule, describe_limits, find_pipelines, load_pipeline
+from ..spec import (
+    FileSource,
+    Pipeline,
+    check_schedule,
+    describe_limits,
+    find_pipelines,
+    load_pipeline,
+)
 from ..spec.quantities import format_duration
 from ..storage import Paths
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
@@ -95,6 +102,7 @@ def validate(
                 with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
                     build_without_data(file, Path(folder))
             out.print(f"[green]ok[/green]  {file.stem}")
+            _warn_of_landing(pipeline)
             if explain:
                 for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
                     out.print(f"    {limit}", style="dim", markup=False)
@@ -105,6 +113,14 @@ def validate(
         out.print(_NOT_CHECKED, style="dim")
     if failed:
         raise typer.Exit(int(ExitCode.TERMINAL))
+
+
+def _warn_of_landing(pipeline: Pipeline) -> None:
+    """Say what does not fit the files there are; more may come, so nothing is refused for it."""
+    for step in pipeline.steps:
+        if isinstance(step.source, FileSource):
+            for sentence in describe_landing(step.source):
+                err.print(f"    warning: {step.name}: {sentence}", style="yellow", markup=False)
 
 
 @app.command()
