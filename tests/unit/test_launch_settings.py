@@ -54,6 +54,15 @@ def test_what_a_pipeline_says_of_executors_wins(pipeline):
 
 
 @pytest.mark.parametrize(
+    ("heap", "room"), [(None, 400), ("8g", 400), ("1g", 256), ("512m", 128), ("600", 150)]
+)
+def test_new_rows_get_no_more_than_a_quarter_of_a_small_heap(pipeline, heap, room):
+    said = {"spark.driver.memory": heap} if heap else {}
+    found = settings(pipeline.model_copy(update={"spark": said}), "local[2]", 10**12)
+    assert f" -XX:NewSize={room}m" in found["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.parametrize(
     ("transform", "noted"), [(None, "false"), ("clean.sql", "false"), ("clean.py:clean", "true")]
 )
 def test_lines_of_code_are_noted_only_for_a_transform_in_python(

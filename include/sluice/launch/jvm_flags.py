@@ -1,5 +1,7 @@
 """Flags of the JVMs of a run, for a short run and for a long one."""
 
+import re
+
 from ..setup.class_archive import class_archive_path
 
 _C1 = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
@@ -16,21 +18,32 @@ _LATE_C2 = [
         ("BackEdge", 40_000),
     )
 ]
-_ROOM = "-XX:NewSize=400m"
-"""For rows on their way: the heap otherwise grows so late that short-lived ones are collected
-seven hundred times (measured: 95 against 99 CPU-seconds)."""
+_ROOM = 400
+"""MB for rows on their way: the heap otherwise grows so late that short-lived ones are collected
+seven hundred times (measured: 95 against 99 CPU-seconds). Never more than a quarter of the heap: of
+512 MB it left so little for the others that Java did nothing but collect."""
+HEAP = "3g"
+"""Of the driver. Spark's own 1 GB does not hold a row of 50 MB in all its forms at once; a JVM
+takes what it needs, not what it may."""
+_MEGABYTES = {"k": 1 / 1024, "m": 1, "": 1, "g": 1024, "t": 1024**2}
 
 
-def java_options(small: bool) -> str:
-    """JVM flags as one text.
+def java_options(small: bool, heap: str = HEAP) -> str:
+    """JVM flags as one text. Args: heap: as Spark's settings write sizes, `3g`.
 
     Serial collection always (two cores), C1 alone for a small backlog (with room for all it
     compiles: the 48 MB that go with it are full after some batches, and it starts over), C2 late
     for a large one, and the class archive where set-up made one. Methods of more than 8 000 bytes
     are compiled as well: Spark makes such of many columns or rules, and Java would interpret them.
     """
-    rest = _C1 if small else [*_LATE_C2, _ROOM]
+    rest = _C1 if small else [*_LATE_C2, _room(heap)]
     return " ".join(["-XX:+UseSerialGC", *_common(), *rest])
+
+
+def _room(heap: str) -> str:
+    match = re.fullmatch(r"(\d+)([kmgt]?)b?", heap.strip().lower())
+    megabytes = int(match[1]) * _MEGABYTES[match[2]] if match else _ROOM
+    return f"-XX:NewSize={min(_ROOM, int(megabytes / 4))}m"
 
 
 def executor_options(small: bool) -> str:

@@ -6,7 +6,7 @@ import re
 from ..setup.jars import jar_paths
 from ..spec import Pipeline
 from ..storage import Paths, in_bucket
-from .jvm_flags import executor_options, java_options
+from .jvm_flags import HEAP, executor_options, java_options
 from .s3 import s3_settings
 
 SMALL_BACKLOG = 256 * 10**6
@@ -17,9 +17,7 @@ _FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    # Spark's own 1 GB does not hold a row of 50 MB in all its forms at once; a JVM takes what it
-    # needs, not what it may.
-    "spark.driver.memory": "3g",
+    "spark.driver.memory": HEAP,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -138,7 +136,9 @@ def spark_settings(
         **dict.fromkeys(PARTITIONS, str(partitions_for(master))),
         # The class archive is of these jars: more of them here would make it of no use.
         "spark.driver.extraClassPath": os.pathsep.join(core),
-        "spark.driver.extraJavaOptions": java_options(small),
+        "spark.driver.extraJavaOptions": java_options(
+            small, pipeline.spark.get("spark.driver.memory", HEAP)
+        ),
         # PySpark notes for each operation on a column which line asked for it, by a dozen calls
         # into the JVM: a tenth of a small run. Only a transform in Python is worth it, whose
         # line is then in the error.
