@@ -6,7 +6,7 @@ from .trigger import describe_trigger, trigger_kind
 
 
 def describe_limits(step: Step) -> list[str]:
-    """What a step's choices give up, one sentence each; `sluice validate` prints them."""
+    """What a step's choices give up, one sentence each; `sluice validate --explain` prints them."""
     lost = describe_trigger(step.trigger)
     limits = [lost] if lost else []
     if step.dedup is not None:

@@ -76,7 +76,7 @@ class SinkKind(Needs):
 
     @property
     def limits(self) -> list[str]:
-        """What a reader of it must know, one sentence each; `sluice validate` prints them."""
+        """What a reader of it must know, a sentence each; `sluice validate --explain` prints it."""
         return []
 
 

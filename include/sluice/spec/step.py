@@ -43,7 +43,7 @@ class Step(Spec):
     trigger: Trigger = AVAILABLE_NOW
     """`available_now` drains what waits and stops; the others (`once`, `default`,
     `{processing_time: 10 seconds}`, `{continuous: 1 second}`) give something up, which reports and
-    `sluice validate` say."""
+    `sluice validate --explain` say."""
 
     @property
     def target(self) -> DeltaSink | None:
