@@ -1,5 +1,7 @@
 """Names of the columns the engine adds; the user's columns never start with `_`."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -43,9 +45,18 @@ MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = (
 ENGINE_COLUMNS = (RAW, DEFECT, RESCUED, SOURCE, TIME, STAGE, REASONS, CHECKS)
 
 
+KEY_HASH = "_key_hash"
+"""A number that rows of equal keys share."""
+
+
 def quote(name: str) -> str:
     """A column name that may hold spaces or dots, safe in SQL text."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def hash_key(keys: Sequence[str]) -> Column:
+    """The number that rows of equal keys share, as SQL compares keys."""
+    return F.xxhash64(*[col(key) for key in keys])
 
 
 def col(name: str) -> Column:

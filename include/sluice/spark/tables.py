@@ -10,13 +10,12 @@ from pyspark.sql import functions as F
 
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info
-from .columns import col
+from .columns import KEY_HASH, hash_key
 from .jvm import jvm_of
 
 FEW_ROWS = 250_000
 """Rows of which every executor can hold a number each, however large the table is that they are
 compared with."""
-_HASH = "_key_hash"
 GIVEN = "came"
 """In the note of a commit that does not count the rows it was given: how many they were."""
 
@@ -101,9 +100,9 @@ def narrow(table: DataFrame, batch: Keyed) -> DataFrame:
     the batch is large."""
     if not batch.few:
         return table
-    number = F.xxhash64(*[col(key) for key in batch.keys])
-    few = F.broadcast(batch.rows.select(number.alias(_HASH)))
-    return table.withColumn(_HASH, number).join(few, _HASH, "left_semi").drop(_HASH)
+    number = hash_key(batch.keys)
+    few = F.broadcast(batch.rows.select(number.alias(KEY_HASH)))
+    return table.withColumn(KEY_HASH, number).join(few, KEY_HASH, "left_semi").drop(KEY_HASH)
 
 
 def written_batches(session: SparkSession, path: str, prefix: str) -> dict[str, int]:

@@ -13,16 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from delta.exceptions import (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConcurrentWriteException,
-    DeltaConcurrentModificationException,
-    MetadataChangedException,
-    ProtocolChangedException,
-)
+from delta import exceptions
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
@@ -39,14 +30,14 @@ T = TypeVar("T")
 CONFLICT_RETRIES = 8
 """Tries before the last one; where writers take turns there is no conflict at all."""
 _CONFLICTS = (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConcurrentWriteException,
-    DeltaConcurrentModificationException,
-    MetadataChangedException,
-    ProtocolChangedException,
+    exceptions.ConcurrentAppendException,
+    exceptions.ConcurrentDeleteDeleteException,
+    exceptions.ConcurrentDeleteReadException,
+    exceptions.ConcurrentTransactionException,
+    exceptions.ConcurrentWriteException,
+    exceptions.DeltaConcurrentModificationException,
+    exceptions.MetadataChangedException,
+    exceptions.ProtocolChangedException,
 )
 """In Python none of them is a kind of another, as they are in Java."""
 _APP = "spark.databricks.delta.write.txnAppId"

@@ -118,10 +118,6 @@ class Copies:
         found = grouped.agg(*kept, F.count(F.lit(1)).alias(COPIES))
         return found.withColumns({CONTENT: F.lit(0), DIFFERS: F.lit(False)})
 
-    def key_hash(self) -> Column:
-        """A number that rows of equal keys share."""
-        return F.xxhash64(*[col(key) for key in self.keys])
-
     def mark_alone(self, rows: DataFrame) -> DataFrame:
         """Rows of keys that no other row has, as `reduce` marks them."""
         return rows.withColumns(

@@ -7,7 +7,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..spark.columns import COPIES, RESCUED, SOURCE, TIME, col
+from ..spark.columns import COPIES, KEY_HASH, RESCUED, SOURCE, TIME, col, hash_key
 from ..spark.kept import keep_rows
 from .copies import Copies
 from .plan import Plan
@@ -18,7 +18,6 @@ FEW = 0.3
 """Share of rows with a key of their own below which finding them out does not pay."""
 _MOST = 10**7
 """Rows with shared keys of which every executor can hold the hashes."""
-_HASH = "_key_hash"
 Reduce = Callable[[DataFrame], DataFrame]
 
 
@@ -71,17 +70,17 @@ def _reduce_shared(
 
     The rows that are alone are counted by what writes them: it has to meet as many as are left.
     """
-    hashed = good.withColumn(_HASH, copies.key_hash())
-    counted = hashed.groupBy(_HASH).agg(F.count(F.lit(1)).alias(COPIES))
+    hashed = good.withColumn(KEY_HASH, hash_key(copies.keys))
+    counted = hashed.groupBy(KEY_HASH).agg(F.count(F.lit(1)).alias(COPIES))
     with keep_rows(counted.where(F.col(COPIES) > 1)) as shared:
         rows = shared.agg(F.coalesce(F.sum(COPIES), F.lit(0))).collect()[0][0]
         if expected - rows < FEW * expected or rows > _MOST:
             with _reduce_all(plan, good, expected, reduce, on_disk=True) as unique:
                 yield unique
             return
-        hashes = F.broadcast(shared.select(_HASH))
-        several = hashed.join(hashes, _HASH, "left_semi").drop(_HASH)
-        alone = hashed.join(hashes, _HASH, "left_anti").drop(_HASH)
+        hashes = F.broadcast(shared.select(KEY_HASH))
+        several = hashed.join(hashes, KEY_HASH, "left_semi").drop(KEY_HASH)
+        alone = hashed.join(hashes, KEY_HASH, "left_anti").drop(KEY_HASH)
         with _reduce_all(plan, several, rows, reduce, on_disk=True) as reduced:
             # Another column in its place: Spark takes what it knows of columns that kept rows have
             # no more for true of a union of them, and fails.
