@@ -18,6 +18,7 @@ from sluice.orchestration.client import AirflowClient
 from sluice.orchestration.standalone import standalone_environment, start_standalone
 from sluice.storage import Paths
 
+from tests.postgres_server import PostgresServer
 from tests.server_process import free_ports
 
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -151,10 +152,11 @@ def land_visits(landing: Path, day: int, ids: range, seconds: int = 5) -> None:
 
 
 @contextmanager
-def start_service(folder: Path) -> Iterator[AirflowService]:
-    """Start Airflow over `folder` with a viewer beside the admin.
+def start_service(folder: Path, postgres: PostgresServer) -> Iterator[AirflowService]:
+    """Start Airflow over `folder`, with its metadata in PostgreSQL and a viewer beside the admin.
 
-    Its DAG processor looks for new pipelines every five seconds.
+    Its DAG processor looks for new pipelines every five seconds. SQLite, which `make demo` uses,
+    refuses one of two processes that write at the same moment ("database is locked").
     """
     (folder / "pipelines").mkdir(parents=True, exist_ok=True)
     env = standalone_environment(
@@ -170,5 +172,8 @@ def start_service(folder: Path) -> Iterator[AirflowService]:
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
         },
     )
+    database = postgres.create_database("airflow")
+    env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database
+    env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC"] = database
     with start_standalone(folder / "root", int(env["AIRFLOW__API__PORT"]), env) as client:
         yield AirflowService(client, folder)

@@ -4,11 +4,11 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def airflow_service(tmp_path_factory):
+def airflow_service(tmp_path_factory, postgres):
     """A running Airflow, started by the first test that asks for it and ended with the session."""
     from tests.airflow_service import start_service
 
-    with start_service(tmp_path_factory.mktemp("airflow")) as service:
+    with start_service(tmp_path_factory.mktemp("airflow"), postgres) as service:
         yield service
 
 

@@ -14,6 +14,7 @@ from importlib import util
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 
 from tests.server_process import ServerProcess, free_ports
 
@@ -25,7 +26,7 @@ _SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "shared_buffers": "32MB",
-    "max_connections": "50",
+    "max_connections": "100",
     "timezone": "UTC",
     "log_min_messages": "warning",
 }
@@ -67,6 +68,13 @@ class PostgresServer:
             "password": "${PG_PASSWORD}",
             "table": table,
         }
+
+    def create_database(self, name: str) -> str:
+        """Create an empty database; returns its address for SQLAlchemy, password included."""
+        with self.connect() as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        login = f"{self.user}:{self.password}"
+        return f"postgresql+psycopg://{login}@127.0.0.1:{self.port}/{name}"
 
     def connect(self, **options: object) -> psycopg.Connection:
         """A connection that commits each statement by itself, unless told autocommit=False."""
