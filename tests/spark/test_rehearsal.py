@@ -79,7 +79,7 @@ def test_what_new_writes_validates_and_its_test_passes(tmp_path):
     sluice = [sys.executable, "-m", "sluice.cli"]
     for command in (
         ["new", "clicks"],
-        ["new", "codes", "--sample", str(sample)],
+        ["new", "codes", "--from", str(sample)],
         ["new", "blobs", "--format", "parquet"],
     ):
         subprocess.run([*sluice, *command], env=env, check=True, capture_output=True, timeout=60)

@@ -323,7 +323,8 @@ def test_the_schema_that_editors_read_is_the_one_of_today():
 
 def test_infer_proposes_a_schema(project):
     assert yaml.safe_load(call("infer", project / "landing").stdout) == {
-        "schema": {"id": "bigint", "at": "timestamp"}
+        "format": "json",
+        "schema": {"id": "bigint", "at": "timestamp"},
     }
 
 
@@ -347,7 +348,7 @@ def test_infer_says_what_is_missing(project, monkeypatch, arguments, says):
 @pytest.mark.parametrize("sample", [None, "landing"])
 def test_new_writes_a_pipeline_its_sql_and_a_test(project, monkeypatch, sample):
     monkeypatch.setattr("sluice.cli.author.PROJECT", project)
-    result = call("new", "clicks", *(["--sample", project / sample] if sample else []))
+    result = call("new", "clicks", *(["--from", project / sample] if sample else []))
     assert result.exit_code == 0
     pipeline = load_pipeline(project / "pipelines" / "clicks.yaml")
     assert pipeline.steps[0].source.columns["id"] == ("bigint" if sample else "string")

@@ -18,6 +18,7 @@ ALLOWED = {
     "storage": {"errors"},
     "spec": {"errors", "storage"},
     "setup": {"errors"},
+    "propose": {"errors"},
     "report": _BASE,
     "launch": _BASE | {"setup"},
     "checkpoint": _BASE | {"report"},
@@ -30,7 +31,7 @@ ALLOWED = {
     "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark"},
-    "cli": _STATE | {"launch", "runner", "setup", "streaming", "verify"},
+    "cli": _STATE | {"launch", "propose", "runner", "setup", "streaming", "verify"},
     "orchestration": _STATE | {"launch"},
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
@@ -46,7 +47,7 @@ HOMES = {
 }
 """Library -> layers whose files may import it."""
 
-HEAVY = ("pyspark", "great_expectations", "airflow", "pandas", "pyarrow")
+HEAVY = ("pyspark", "great_expectations", "airflow", "pandas", "pyarrow", "clevercsv")
 UNLOADED = {
     "no_heavy_library": (
         HEAVY,

@@ -214,14 +214,15 @@ def _check_scan(plan: Plan, taken: BatchInput, survey: Survey) -> None:
 def _describe(plan: Plan, batch: Batch, result: Result, laps: Laps) -> Entry:
     """A finished batch as its note beside the checkpoint tells of it."""
     conflicts, taken, note = result.conflicts, batch.taken, result.outcome.note
+    timed = plan.step.event_time is not None  # without, every row is of the year 1
     report = BatchReport(
         batch_id=batch.number,
         key=plan.batch_key(batch.number),
         counts=note.total(result.outcome.written),
         replayed=result.replayed,
         watermark_ms=batch.watermark_ms or None,
-        event_time_min=_moment(note.oldest),
-        event_time_max=_moment(note.newest),
+        event_time_min=_moment(note.oldest) if timed else None,
+        event_time_max=_moment(note.newest) if timed else None,
         files=taken.files,
         ranges=taken.ranges,
         delivered=result.delivered,

@@ -1,6 +1,7 @@
 """Types that Parquet, ORC and Avro files state about themselves, as Spark types."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,23 @@ def read_orc(file: Path) -> dict[str, str]:
     from pyarrow import orc
 
     return {field.name: _from_arrow(field.type) for field in orc.ORCFile(file).schema}
+
+
+def read_parquet_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a Parquet file, a group at a time."""
+    from pyarrow import parquet
+
+    for batch in parquet.ParquetFile(file).iter_batches(1_000):
+        yield from batch.to_pylist()
+
+
+def read_orc_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Rows of an ORC file, a stripe at a time."""
+    from pyarrow import orc
+
+    stripes = orc.ORCFile(file)
+    for number in range(stripes.nstripes):
+        yield from stripes.read_stripe(number).to_pylist()
 
 
 def read_avro(file: Path) -> dict[str, str]:
