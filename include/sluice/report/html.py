@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from . import charts, flow, lateness, summary, units, verdict
 from .counts import FATES, Counts
+from .hints import list_hints
 from .model import Outcome, RunReport, StepReport
 from .step_notes import step_notes
 
@@ -57,6 +58,7 @@ def describe_step(step: StepReport) -> dict:
         "step": step,
         "balance": describe_counts(step.counts),
         "rules": summary.sort_rules(step.rules),
+        "hints": list(list_hints(step.refusals)),
         "chart": charts.draw_batches(step.batches),
         "batches": step.batches[:_MAX_BATCH_ROWS],
         "columns": ("read", "filtered", "made", *FATES[:-1]) if changed else ("read", *FATES),

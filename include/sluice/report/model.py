@@ -52,6 +52,16 @@ class RuleResult(Record):
     """A few values that broke the rule; none of columns marked `pii`."""
 
 
+class Refusal(Record):
+    """Why rows were refused. A row may have several reasons, and of copies each is counted."""
+
+    reason: str
+    """`malformed`, `null_key`, `null_time`, `future_time`, `unreadable_file`, or a rule's name."""
+    rows: int
+    samples: list[str] = []
+    """The first and the last text of such a row; none of columns marked `pii`."""
+
+
 class BatchReport(Record):
     """One micro-batch."""
 
@@ -130,6 +140,7 @@ class StepReport(Record):
     counts: Counts = Counts()
     batches: list[BatchReport] = []
     rules: list[RuleResult] = []
+    refusals: list[Refusal] = []
     offsets_before: int | None = None
     """Newest committed batch before the run."""
     offsets_after: int | None = None

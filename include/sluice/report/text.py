@@ -4,8 +4,9 @@ import textwrap
 from collections.abc import Iterator
 
 from .counts import FATES, Counts
+from .hints import list_hints
 from .lateness import label_bars
-from .model import BatchReport, Outcome, RuleResult, RunReport, StepReport
+from .model import BatchReport, Outcome, Refusal, RuleResult, RunReport, StepReport
 from .step_notes import step_notes
 from .summary import (
     balance_notes,
@@ -68,6 +69,9 @@ def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
     if titled:
         yield _fit(f"== step {printable(step.name)} ==")
     yield from _render_balance(step.counts)
+    if step.refusals:
+        yield ""
+        yield from _render_refusals(step.refusals)
     yield ""
     yield from _render_rules(step.rules)
     if step.batches:
@@ -101,6 +105,16 @@ def _render_balance(counts: Counts) -> Iterator[str]:
             yield f"  {fate:<12}{format_count(rows):>15}  {share:>7}  {bar}"
     for note in balance_notes(counts):
         yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def _render_refusals(refusals: list[Refusal]) -> Iterator[str]:
+    yield "Refused, by reason (a row may have several; a copy of a refused row is a duplicate)"
+    for refusal in refusals:
+        yield f"  {_cut(printable(refusal.reason), 70):<70}{format_count(refusal.rows):>12}"
+        for sample in refusal.samples:
+            yield " " * 16 + quote_value(sample, _WIDTH - 18)
+    for hint in list_hints(refusals):
+        yield from textwrap.wrap(f"Hint: {hint}.", _WIDTH, subsequent_indent="  ")
 
 
 def _render_rules(rules: list[RuleResult]) -> Iterator[str]:

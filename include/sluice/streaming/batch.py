@@ -27,7 +27,7 @@ from .plan import Plan
 from .reduction import reduce_batch
 from .refusals import refuse_by_row_rules, refuse_by_table_rules, refuse_unknown_fields
 from .replacing import refuse_unread
-from .survey import Lookout, Survey, take_survey
+from .survey import Survey, take_survey
 from .tries import begin_try, take_back
 from .written import Unique, Written, check_same
 
@@ -98,17 +98,15 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
     """Count, then write; whatever an earlier try left is taken back first."""
     take_back(plan, rights, batch.number, batch.frame.sparkSession)
     watermark = batch.watermark_ms if plan.delay_ms else 0
-    newest = watermark + plan.delay_ms if watermark else None
-    lookout = Lookout(plan.rules.row, watermark, newest, plan.rules.hidden, plan.gathers)
     with _kept(plan, batch) as (rows, source):
-        survey = take_survey(rows, lookout, source, batch.taken.large)
+        survey = take_survey(rows, plan.look_out(watermark), source, batch.taken.large)
         laps.end("parse, rules")
         counts = _count(plan, batch, survey)
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
         with reduce_batch(plan, rows, survey, watermark, batch.taken.large) as unique:
             laps.end("dedup")
-            note = _note(plan, batch.run_id, watermark, survey, counts)
+            note = _note(plan, batch, survey, counts)
             match = plan.match(survey.oldest, survey.newest)
             refuse_unread(plan, rows)
             with rights.turn(plan.step.name, plan.table) as may_write:
@@ -127,14 +125,14 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
     return Result(outcome, conflicts, delivered, warning=told)
 
 
-def _note(plan: Plan, run_id: str, watermark_ms: int, survey: Survey, counts: Counts) -> Note:
+def _note(plan: Plan, batch: Batch, survey: Survey, counts: Counts) -> Note:
     """What is known of a surveyed batch before its target is written."""
     return Note(
-        run_id,
+        batch.run_id,
         plan.definition,
         counts,
-        plan.rules.verdicts(survey),
-        watermark_ms=watermark_ms,
+        plan.rules.verdicts(survey, batch.taken.lost),
+        watermark_ms=batch.watermark_ms if plan.delay_ms else 0,
         oldest=survey.oldest,
         newest=survey.newest,
         lateness=survey.lateness,

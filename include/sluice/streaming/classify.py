@@ -150,6 +150,16 @@ def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRul
     return frame.withColumn(CHECKS, pack([sound & rule.evaluated for rule in rules], unexpected))
 
 
+def refusal_columns(step: Step) -> dict[str, tuple[str, ...]]:
+    """For what rows of a step may be refused beside its rules, and the columns that tell."""
+    reasons: dict[str, tuple[str, ...]] = {MALFORMED: ()}
+    if step.key_names:
+        reasons[NULL_KEY] = step.key_names
+    if step.event_time is not None:
+        reasons |= dict.fromkeys((NULL_TIME, FUTURE_TIME), (step.event_time.column,))
+    return reasons
+
+
 def leave_text(judged: DataFrame) -> DataFrame:
     """The same rows without the text of those that are not refused, which nobody asks for again:
     where rows are kept, it need not lie beside what was read of it."""

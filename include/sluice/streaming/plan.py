@@ -1,5 +1,6 @@
 """What a batch of a step needs to know: fixed before the first batch, the same for all of them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -11,12 +12,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ..quality.rules import RowRule
 from ..sources import Intake
-from ..spark.columns import BATCH_KEY, RESCUED, SOURCE, col
+from ..spark.columns import BATCH_KEY, RESCUED, SOURCE, UNREADABLE, col
 from ..spark.tables import Transaction
 from ..spec import RuleSpec, Step
+from .classify import refusal_columns
 from .copies import Copies
 from .outlet import Outlet
-from .survey import Survey, Verdict
+from .survey import Lookout, Survey, Verdict
 from .target import Target
 
 
@@ -31,9 +33,13 @@ class Rules:
     table: list[RuleSpec]
     hidden: frozenset[str] = frozenset()
 
-    def verdicts(self, survey: Survey) -> dict[str, Verdict]:
-        """A survey's counts of the row-level rules, by their names."""
-        return {rule.name: found for rule, found in zip(self.row, survey.rules, strict=True)}
+    def verdicts(self, survey: Survey, lost: Iterable[str] = ()) -> dict[str, Verdict]:
+        """A survey's counts of the row-level rules by their names, and of the other reasons for
+        which rows were refused by theirs, which no rule may have. `lost`: unreadable files."""
+        told = dict(zip([rule.name for rule in self.row], survey.rules, strict=True))
+        if paths := sorted(lost):
+            told[UNREADABLE] = (len(paths), len(paths), [paths[0], *paths[1:][-1:]])
+        return told | survey.refusals
 
     @property
     def stops(self) -> list[RuleSpec]:
@@ -120,6 +126,12 @@ class Plan:
     def refuses_unknown_fields(self) -> bool:
         """True where a field nobody declared stops the run."""
         return self.step.source.refuses_unknown
+
+    def look_out(self, watermark_ms: int) -> Lookout:
+        """What the first pass over a batch counts."""
+        newest = watermark_ms + self.delay_ms if watermark_ms else None
+        rules, reasons = self.rules, refusal_columns(self.step)
+        return Lookout(rules.row, reasons, watermark_ms, newest, rules.hidden, self.gathers)
 
     def match(self, oldest: int | None, newest: int | None) -> str:
         """SQL under which a row `s` of a batch is a copy of row `t` of the table; empty where the

@@ -4,6 +4,7 @@ A plain aggregation, because `observe` evaluates its measures row by row without
 (measured: 12-14 against 5 CPU-seconds on 295 000 rows).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
@@ -18,6 +19,7 @@ from ..spark.columns import (
     ENTERED,
     FILTERED,
     PARSED,
+    RAW,
     REASONS,
     RESCUED,
     STAGE,
@@ -60,6 +62,8 @@ class Survey:
     """Rows that Spark's own readers gave to this pass; None where they do not say."""
     rules: list[Verdict] = field(default_factory=list)
     """Of each row rule."""
+    refusals: dict[str, Verdict] = field(default_factory=dict)
+    """Rows refused for another reason than a rule, by it: how many, twice, and samples."""
 
     @property
     def read(self) -> int:
@@ -82,15 +86,71 @@ def _count(condition: Column) -> Column:
     return F.count(F.when(condition, F.lit(1)))
 
 
-def _samples(number: int, rule: RowRule, hidden: frozenset[str]) -> list[Column]:
-    """The smallest and the largest value that broke a rule: two samples that no cut of the backlog
-    changes."""
-    columns = rule_columns(rule.spec)
+@dataclass(frozen=True)
+class Lookout:
+    """What a survey looks for.
+
+    `watermark_ms`: rows at or behind it are late, 0 for none. `newest_ms`: the newest event time
+    of earlier batches. `hidden`: columns whose values are never shown. `gathers`: the transform
+    keeps state, so that it may make rows in a batch without records. `reasons`: for which rows are
+    refused beside the rules, each with the columns that tell; none for a record nobody could read.
+    """
+
+    rules: list[RowRule]
+    reasons: dict[str, tuple[str, ...]]
+    watermark_ms: int = 0
+    newest_ms: int | None = None
+    hidden: frozenset[str] = frozenset()
+    gathers: bool = False
+
+
+@dataclass(frozen=True)
+class Sought:
+    """Rows that are counted, and what is shown of them: the smallest and the largest text, two
+    samples that no cut of the backlog changes. `text`: None where values are hidden."""
+
+    number: int
+    condition: Column
+    text: Column | None
+
+    @property
+    def count(self) -> Column:
+        """How many."""
+        return _count(self.condition).alias(f"u{self.number}")
+
+    @property
+    def samples(self) -> list[Column]:
+        """The smallest and the largest text."""
+        if self.text is None:
+            return []
+        shown = F.when(self.condition, F.substring(self.text, 1, _SAMPLE_LENGTH))
+        return [F.min(shown).alias(f"lo{self.number}"), F.max(shown).alias(f"hi{self.number}")]
+
+
+def _show(columns: Iterable[str], hidden: frozenset[str]) -> Column | None:
+    """The values of these columns; None where one of them is hidden."""
     if hidden & set(columns):
-        return []
-    text = F.concat_ws(", ", *[F.coalesce(col(c).cast("string"), F.lit("NULL")) for c in columns])
-    shown = F.when(is_unexpected(number), F.substring(text, 1, _SAMPLE_LENGTH))
-    return [F.min(shown).alias(f"lo{number}"), F.max(shown).alias(f"hi{number}")]
+        return None
+    return F.concat_ws(", ", *[F.coalesce(col(c).cast("string"), F.lit("NULL")) for c in columns])
+
+
+def _seek(lookout: Lookout) -> list[Sought]:
+    """The rows that broke each rule, then those refused for each other reason."""
+    hidden = lookout.hidden
+    told = [
+        (is_unexpected(n), _show(rule_columns(r.spec), hidden)) for n, r in enumerate(lookout.rules)
+    ]
+    for reason, columns in lookout.reasons.items():
+        refused = (F.size(REASONS) > 0) & F.array_contains(REASONS, reason)
+        told.append((refused, _show(columns, hidden) if columns else _show_record(hidden)))
+    return [Sought(number, *one) for number, one in enumerate(told)]
+
+
+def _show_record(hidden: frozenset[str]) -> Column:
+    """What is wrong with a record, and the record, unless values of some columns are hidden."""
+    if hidden:  # nobody knows where in a broken record they are
+        return F.col(DEFECT)
+    return F.concat_ws(": ", DEFECT, F.make_valid_utf8(F.col(RAW).cast("string")))
 
 
 def _lateness(newest_ms: int | None, good: Column) -> list[Column]:
@@ -111,22 +171,6 @@ def _bars(seen: Row, newest_ms: int | None) -> list[int]:
     return [more - less for more, less in pairwise(over)]
 
 
-@dataclass(frozen=True)
-class Lookout:
-    """What a survey looks for.
-
-    `watermark_ms`: rows at or behind it are late, 0 for none. `newest_ms`: the newest event time
-    of earlier batches. `hidden`: columns whose values are never shown. `gathers`: the transform
-    keeps state, so that it may make rows in a batch without records.
-    """
-
-    rules: list[RowRule]
-    watermark_ms: int = 0
-    newest_ms: int | None = None
-    hidden: frozenset[str] = frozenset()
-    gathers: bool = False
-
-
 def take_survey(
     frame: DataFrame, lookout: Lookout, source: DataFrame | None = None, large: bool = False
 ) -> Survey:
@@ -135,14 +179,16 @@ def take_survey(
 
     Args: source: what `frame` was kept from, where its rows are kept.
     """
-    rules, gathers = lookout.rules, lookout.gathers
+    sought, gathers = _seek(lookout), lookout.gathers
     # A minimum of text has Spark aggregate without generated code: a twelfth of a first load.
     apart = large and source is not None
-    samples = [_samples(number, rule, lookout.hidden) for number, rule in enumerate(rules)]
-    counted = frame.agg(*_measures(lookout), *([] if apart else sum(samples, [])))
+    samples = [] if apart else [column for one in sought for column in one.samples]
+    counted = frame.agg(*_measures(lookout), *(one.count for one in sought), *samples)
     seen = counted.collect()[0]
-    broken = [number for number in range(len(rules)) if samples[number] and seen[f"u{number}"]]
-    shown = _look_at(frame, samples, broken) if apart and broken else seen
+    broken = [one for one in sought if one.samples and seen[f"u{one.number}"]]
+    shown = _look_at(frame, broken) if apart and broken else seen
+    told = [(seen[f"u{one.number}"], _texts(shown, one.number)) for one in sought]
+    rules = len(lookout.rules)
     return Survey(
         malformed=seen["malformed"],
         filtered=seen["filtered"],
@@ -157,7 +203,12 @@ def take_survey(
         newest=seen["newest"],
         branched=gathers or bool(seen["counted"]),
         scanned=count_scanned(source or counted),
-        rules=[(seen[f"e{n}"], seen[f"u{n}"], _texts(shown, n)) for n in range(len(rules))],
+        rules=[(seen[f"e{n}"], *told[n]) for n in range(rules)],
+        refusals={
+            reason: (rows, rows, texts)
+            for reason, (rows, texts) in zip(lookout.reasons, told[rules:], strict=True)
+            if rows
+        },
     )
 
 
@@ -178,21 +229,18 @@ def _measures(lookout: Lookout) -> list[Column]:
     ]
     measures += _lateness(lookout.newest_ms, good)
     for number in range(len(lookout.rules)):
-        measures += [
-            _count(is_evaluated(number)).alias(f"e{number}"),
-            _count(is_unexpected(number)).alias(f"u{number}"),
-        ]
+        measures.append(_count(is_evaluated(number)).alias(f"e{number}"))
     return measures
 
 
-def _look_at(frame: DataFrame, samples: list[list[Column]], broken: list[int]) -> Row:
-    """The samples of these rules."""
-    some = frame.where(reduce(Column.__or__, map(is_unexpected, broken)))
-    return some.agg(*(sample for number in broken for sample in samples[number])).collect()[0]
+def _look_at(frame: DataFrame, broken: list[Sought]) -> Row:
+    """The samples of these."""
+    some = frame.where(reduce(Column.__or__, [one.condition for one in broken]))
+    return some.agg(*(sample for one in broken for sample in one.samples)).collect()[0]
 
 
 def _texts(seen: Row, number: int) -> list[str]:
-    """A rule's samples; none for a rule whose columns are hidden."""
+    """Samples; none of columns that are hidden."""
     if f"lo{number}" not in seen or seen[f"lo{number}"] is None:
         return []
     return sorted({seen[f"lo{number}"], seen[f"hi{number}"]})

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 
 from ..backlog import Watched, table_version, watch_table, write_mark
 from ..checkpoint import Checkpoint, Entry, Position, find_unreported, forget, note_batch
@@ -12,16 +13,21 @@ from ..quality.rules import RowRule, row_result
 from ..report import (
     Counts,
     Delivered,
+    Refusal,
     RuleResult,
     StepReport,
     Undelivered,
     add_histograms,
     merge_ranges,
 )
+from ..spark.columns import FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, UNREADABLE
 from ..storage import Paths
 from .laps import PARTS
 from .survey import Verdict
 
+REASONS = (UNREADABLE, MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME)
+_NO_RANGES: dict[str, tuple[int, int]] = {}
+_NO_BARS: list[int] = []
 DRAIN = "plan, commit"
 """The phase of a drain beside its batches: Spark plans each, and commits it."""
 
@@ -163,20 +169,21 @@ class Tally:
             counts=sum((batch.counts for batch in batches), Counts()),
             batches=batches,
             rules=self._rule_results() + self.table_results,
+            refusals=list(self._refusals()),
             offsets_before=self._before[0],
             watermark_before_ms=self._before[1],
             offsets_after=after.newest_commit,
             watermark_after_ms=after.watermark_ms,
             files_read=sum(batch.files for batch in batches),
             bytes_read=sum(entry.bytes for entry in self.finished),
-            ranges=_merge(batch.ranges for batch in batches),
+            ranges=reduce(merge_ranges, [batch.ranges for batch in batches], _NO_RANGES),
             delivered=self._delivered(deliveries),
             deliveries=deliveries,
             undelivered=[lack for lack in self.lacking if lack.batches or lack.given_up],
             conflicts=sum(batch.conflicts for batch in batches),
             overtaken=sum(batch.overtaken for batch in batches),
             conflict_samples=samples[:1] + samples[1:][-1:],
-            lateness=_add(batch.lateness for batch in batches),
+            lateness=reduce(add_histograms, [batch.lateness for batch in batches], _NO_BARS),
             left_for_next_run=self.left_for_next_run,
             versions={name: version for name, version in versions.items() if version is not None},
             warnings=list(self.warnings),
@@ -213,6 +220,13 @@ class Tally:
         """The verdict of each row rule over the batches; of the samples the first and the last."""
         return [row_result(rule, *self._verdict(rule.name)) for rule in self._rules]
 
+    def _refusals(self) -> Iterator[Refusal]:
+        """Why rows were refused, over the batches."""
+        for reason in (*REASONS, *(r.name for r in self._rules if r.spec.on_fail == "quarantine")):
+            _, rows, samples = self._verdict(reason)
+            if rows:
+                yield Refusal(reason=reason, rows=rows, samples=samples)
+
     def _verdict(self, rule: str) -> Verdict:
         told = (*(entry.rules for entry in self.finished), self._refused)
         found = [verdicts[rule] for verdicts in told if rule in verdicts]
@@ -232,17 +246,3 @@ def _lack(sink: str, position: Position) -> Undelivered:
         needs_person=any(batch.needs_person for batch in due),
         given_up=sum(batch.rows for batch in position.given_up),
     )
-
-
-def _merge(ranges: Iterable[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
-    whole: dict[str, tuple[int, int]] = {}
-    for part in ranges:
-        whole = merge_ranges(whole, part)
-    return whole
-
-
-def _add(histograms: Iterable[list[int]]) -> list[int]:
-    total: list[int] = []
-    for histogram in histograms:
-        total = add_histograms(total, histogram)
-    return total
