@@ -31,7 +31,8 @@ ALLOWED = {
     "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark"},
-    "cli": _STATE | {"launch", "propose", "runner", "setup", "streaming", "verify"},
+    "query": _BASE | {"backlog", "launch", "spark"},
+    "cli": _STATE | {"launch", "propose", "query", "runner", "setup", "streaming", "verify"},
     "orchestration": _STATE | {"launch"},
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
@@ -42,12 +43,13 @@ _ON_SPARK = {"spark", "sources", "sinks", "quality", "streaming"}
 HOMES = {
     "pyspark": _ON_SPARK,
     "delta": {"spark"},
+    "deltalake": {"query"},
     "great_expectations": {"quality"},
     "airflow": {"orchestration", "ui"},
 }
 """Library -> layers whose files may import it."""
 
-HEAVY = ("pyspark", "great_expectations", "airflow", "pandas", "pyarrow", "clevercsv")
+HEAVY = ("pyspark", "great_expectations", "airflow", "pandas", "pyarrow", "clevercsv", "deltalake")
 UNLOADED = {
     "no_heavy_library": (
         HEAVY,
@@ -60,6 +62,7 @@ UNLOADED = {
             "setup.class_archive",
             "launch",
             "checkpoint",
+            "query",
             "runner",
             "warmup.archive",
             "cli",

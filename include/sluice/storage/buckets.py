@@ -90,6 +90,22 @@ def find_endpoint() -> tuple[str | None, str | None]:
     return (None if used.endpoint_url == plain.endpoint_url else used.endpoint_url), region
 
 
+def delta_options() -> dict[str, str]:
+    """What the `deltalake` package needs to be told to reach the store that boto3 reaches."""
+    import boto3
+
+    endpoint, region = find_endpoint()
+    found = boto3.session.Session().get_credentials()
+    options = {"aws_region": region or "us-east-1", "max_retries": "3", "retry_timeout": "30s"}
+    if endpoint:
+        options |= {"aws_endpoint": endpoint, "aws_allow_http": "true"}
+    if found is not None:
+        keys = found.get_frozen_credentials()
+        options |= {"aws_access_key_id": keys.access_key, "aws_secret_access_key": keys.secret_key}
+        options |= {"aws_session_token": keys.token} if keys.token else {}
+    return options
+
+
 @contextmanager
 def store_errors(uri: str) -> Iterator[None]:
     """Turn botocore's errors into ours.

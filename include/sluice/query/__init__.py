@@ -1,0 +1,17 @@
+"""SQL over the tables of pipelines: without a JVM, and by Spark where a table asks for more."""
+
+from .answer import Answer, query_tables
+from .delta import count_rows
+from .pii import HIDDEN, hide_values
+from .stored import StoredTable, name_tables, tables_of
+
+__all__ = [
+    "HIDDEN",
+    "Answer",
+    "StoredTable",
+    "count_rows",
+    "hide_values",
+    "name_tables",
+    "query_tables",
+    "tables_of",
+]
