@@ -2,6 +2,7 @@
 tells Airflow whether to retry.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 
@@ -15,6 +16,18 @@ class ExitCode(IntEnum):
     TERMINAL = 6
 
 
+def suggest(word: str, known: Iterable[str]) -> str:
+    """`Did you mean 'x'? ` with the name nearest to a word; empty where none is near.
+
+    Case does not count. The space at its end is for what follows.
+    """
+    import difflib
+
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return f"Did you mean {by_lower[near[0]]!r}? " if near else ""
+
+
 class SluiceError(Exception):
     """An error with a place and a next step.
 
@@ -23,19 +36,24 @@ class SluiceError(Exception):
         where: file, field, table or URL.
         value: what was found there.
         do: what to write or run next.
+        place: where in the file it stands: `line 8, step pages`.
     """
 
     exit_code = ExitCode.TERMINAL
 
-    def __init__(self, what: str, *, where: str = "", value: object = None, do: str = "") -> None:
+    def __init__(
+        self, what: str, *, where: str = "", value: object = None, do: str = "", place: str = ""
+    ) -> None:
         self.what, self.where, self.value, self.do = what, where, value, do
+        self.place = place
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
+        where = f"{self.where}: " if self.where else ""
         got = f" (got {self.value!r})" if self.value is not None else ""
+        place = f", {self.place}" if self.place else ""
         step = f" {self.do}" if self.do else ""
-        return f"{place}{self.what}{got}.{step}"
+        return f"{where}{self.what}{got}{place}.{step}"
 
 
 class TerminalError(SluiceError):

@@ -24,12 +24,16 @@ class Kinds:
         for kind in get_args(model.model_fields["kind"].annotation):
             self._models[kind] = model
 
+    def find(self, value: object) -> type[Spec] | None:
+        """The model of a mapping's kind; None where there is no such kind."""
+        kind = value.get("kind", self._default) if isinstance(value, dict) else None
+        return self._models.get(kind) if isinstance(kind, str) else None
+
     def read(self, value: object) -> Spec:
         """A mapping as the model of its kind; a model as it is."""
         if isinstance(value, Spec):
             return value
-        kind = value.get("kind", self._default) if isinstance(value, dict) else None
-        model = self._models.get(kind) if isinstance(kind, str) else None
+        model = self.find(value)
         if model is None:
             raise PydanticCustomError(
                 "unknown_kind",

@@ -1,6 +1,5 @@
 """YAML -> Pipeline, with errors that say file, field, value and what to write."""
 
-import json
 import os
 import re
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from ..errors import SpecError
+from ..errors import SpecError, suggest
 from .pipeline import Pipeline
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -17,7 +16,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET = re.compile(r"password|secret|token|jaas|credential|access.?key", re.IGNORECASE)
 _SPARK_SECRET = re.compile(r"(account|private|shared|api|encryption).?key|\bsas\b", re.IGNORECASE)
 """More names that Spark's settings have for secrets."""
-_WITHIN = re.compile(r"(password|secret|token|access.?key)=(?!\$\{)[^\s&;]", re.IGNORECASE)
+_EMBEDDED = re.compile(r"(password|secret|token|access.?key)=(?!\$\{)[^\s&;]", re.IGNORECASE)
 """A secret within a value: an option of the JVM, a part of a URL."""
 _FROM_ENVIRONMENT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
@@ -31,18 +30,29 @@ class _UniqueKeyLoader(_Loader):
 
 
 def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
-    seen: set = set()
+    seen: dict = {}
     for key_node, _ in node.value:
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise yaml.MarkedYAMLError(
+                problem="unhashable key", problem_mark=key_node.start_mark
+            )
         key = loader.construct_object(key_node)
         if key in seen:
             raise yaml.MarkedYAMLError(
-                problem=f"key {key!r} is written twice", problem_mark=key_node.start_mark
+                problem=f"key {key!r} is written twice (first on line {seen[key]})",
+                problem_mark=key_node.start_mark,
             )
-        seen.add(key)
+        seen[key] = key_node.start_mark.line + 1
     return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
 
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
+
+
+class _Unset(SpecError):
+    """A variable that is not set; `at`: the fields that lead to it."""
+
+    at: tuple[str | int, ...] = ()
 
 
 def substitute_environment(value: Any, env: dict[str, str], where: str) -> Any:
@@ -51,16 +61,16 @@ def substitute_environment(value: Any, env: dict[str, str], where: str) -> Any:
     Raises SpecError when a name has neither value nor default.
     """
     if isinstance(value, dict):
-        return {k: substitute_environment(v, env, f"{where}: {k}") for k, v in value.items()}
+        return {k: _within(k, v, env, f"{where}: {k}") for k, v in value.items()}
     if isinstance(value, list):
-        return [substitute_environment(v, env, f"{where}[{i}]") for i, v in enumerate(value)]
+        return [_within(i, v, env, f"{where}[{i}]") for i, v in enumerate(value)]
     if not isinstance(value, str):
         return value
 
     def replace(match: re.Match) -> str:
         found = env.get(match[1]) or match[2]
         if found is None:
-            raise SpecError(
+            raise _Unset(
                 f"environment variable {match[1]} is not set",
                 where=where,
                 value=value,
@@ -69,6 +79,15 @@ def substitute_environment(value: Any, env: dict[str, str], where: str) -> Any:
         return found
 
     return _VARIABLE.sub(replace, value)
+
+
+def _within(part: str | int, value: Any, env: dict[str, str], where: str) -> Any:
+    """What a field or an item holds; an error knows that it lies below."""
+    try:
+        return substitute_environment(value, env, where)
+    except _Unset as error:
+        error.at = (part, *error.at)
+        raise
 
 
 def refuse_written_secrets(value: object, where: str, of_spark: bool = False) -> None:
@@ -95,17 +114,51 @@ def _is_secret(name: str, text: str, of_spark: bool) -> bool:
     if not text or _FROM_ENVIRONMENT.fullmatch(text):
         return False
     named = _SECRET.search(name) is not None
-    return named or (of_spark and bool(_SPARK_SECRET.search(name) or _WITHIN.search(text)))
+    return named or (of_spark and bool(_SPARK_SECRET.search(name) or _EMBEDDED.search(text)))
 
 
 def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeline:
     """Read one pipeline file.
 
-    Raises SpecError with file, field, value and what to write instead.
+    Raises SpecError with file, field, value, line and what to write instead.
     """
     path = Path(path)
+    text, raw = _read(path)
+    refuse_written_secrets(raw, str(path))
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+        raw = substitute_environment(raw, dict(os.environ) if env is None else env, str(path))
+        pipeline = Pipeline.model_validate({**raw, "folder": path.parent.resolve()})
+    except _Unset as error:
+        from .lines import Lines
+
+        raise SpecError(
+            error.what,
+            where=error.where,
+            value=error.value,
+            do=error.do,
+            place=Lines(text).describe(error.at),
+        ) from None
+    except ValidationError as error:
+        from .explain import explain
+        from .lines import Lines
+
+        found = explain(error, raw, Lines(text), _SECRET)
+        told = "\n  ".join(found).removesuffix(".")
+        raise SpecError(
+            told, where=str(path), do="`sluice schema` prints every field there is"
+        ) from None
+    for number, step in enumerate(pipeline.steps):
+        if step.transform and not (pipeline.folder / step.transform.partition(":")[0]).is_file():
+            raise _no_transform(path, text, pipeline, number)
+    return pipeline
+
+
+def _read(path: Path) -> tuple[str, dict]:
+    """The text of a file, and what it says. Raises SpecError for what is no mapping."""
+    text = ""
+    try:
+        text = path.read_text(encoding="utf-8")
+        raw = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
     except FileNotFoundError:
         raise SpecError(
             "no such pipeline file",
@@ -113,56 +166,35 @@ def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeli
             do="`sluice list` shows the pipelines there are",
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise SpecError(
-            f"not readable as YAML: {' '.join(str(error).split())}",
-            where=str(path),
-            do="Mend the line it names",
-        ) from None
+        from .syntax import explain_syntax
+
+        raise explain_syntax(error, text, str(path)) from None
     if not isinstance(raw, dict):
+        kind = "a list" if isinstance(raw, list) else "a single value"
+        got = "the file is empty" if raw is None else f"this file is {kind}"
         raise SpecError(
-            "a pipeline is a mapping that starts with `name:`",
+            f"a pipeline is a mapping that starts with `name:`, and {got}",
             where=str(path),
-            value=raw,
+            place="" if raw is None else "line 1",
             do="`sluice new NAME` writes one to start from",
         )
-    refuse_written_secrets(raw, str(path))
-    raw = substitute_environment(raw, dict(os.environ) if env is None else env, str(path))
-    try:
-        pipeline = Pipeline.model_validate({**raw, "folder": path.parent.resolve()})
-    except ValidationError as error:
-        raise SpecError(
-            _explain(error), where=str(path), do="`sluice schema` prints every field there is"
-        ) from None
-    for step in pipeline.steps:
-        if step.transform and not (pipeline.folder / step.transform.partition(":")[0]).is_file():
-            raise SpecError(
-                "no such file",
-                where=f"{path}: {pipeline.name}.{step.name}: transform {step.transform}",
-                value=str(pipeline.folder / step.transform.partition(":")[0]),
-                do="The path is relative to the pipeline's YAML",
-            )
-    return pipeline
+    return text, raw
 
 
-def _explain(error: ValidationError) -> str:
-    """One line per wrong field: its path, what is wrong, the value."""
-    lines = []
-    for item in error.errors(include_url=False):
-        field = ".".join(map(str, item["loc"])) or "pipeline"
-        message = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
-            message = "unknown field; remove it or mend its spelling"
-        shown = json.dumps(item["input"], default=str)
-        secret = _SECRET.search(
-            f"{field} {shown if isinstance(item['input'], dict | list) else ''}"
-        )
-        got = (
-            f" (got {shown})"
-            if item["type"] != "missing" and len(shown) <= 120 and not secret
-            else ""
-        )
-        lines.append(f"{field}: {message}{got}")
-    return "; ".join(lines)
+def _no_transform(path: Path, text: str, pipeline: Pipeline, number: int) -> SpecError:
+    """The error of a step whose transform's file is not there, with the nearest there is."""
+    from .lines import Lines
+
+    step = pipeline.steps[number]
+    file = pipeline.folder / (step.transform or "").partition(":")[0]
+    beside = [p.name for p in file.parent.glob(f"*{file.suffix}")] if file.parent.is_dir() else []
+    return SpecError(
+        "no such file",
+        where=f"{path}: {pipeline.name}.{step.name}: transform {step.transform}",
+        value=str(file),
+        place=Lines(text).describe(("steps", number, "transform")),
+        do=f"{suggest(file.name, beside)}The path is relative to the pipeline's YAML",
+    )
 
 
 def find_pipelines(folder: str | Path) -> list[Path]:

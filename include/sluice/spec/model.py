@@ -15,6 +15,17 @@ def _unwrap(schema: dict) -> None:
             part["description"] = "\n\n".join(" ".join(p.split("\n")) for p in paragraphs)
 
 
+class FieldError(ValueError):
+    """Raised by a check of several fields: which one is to blame, and what to write there.
+
+    `at`: the fields that lead to it, from the model that raises.
+    """
+
+    def __init__(self, what: str, *at: str | int, do: str = "") -> None:
+        self.at, self.do = at, do
+        super().__init__(what)
+
+
 class Spec(BaseModel):
     """A frozen piece of a pipeline; an unknown field is an error, not a silent no-op."""
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 
+from ..errors import suggest
 from ..storage.paths import Paths
-from .model import Options, Spec
+from .model import FieldError, Options, Spec
 from .quantities import Duration
 from .schedule import Schedule
 from .source_kind import SourceKind
@@ -72,14 +73,44 @@ class Pipeline(Spec):
     @model_validator(mode="after")
     def _check_order(self) -> "Pipeline":
         earlier: set[str | None] = {None}
-        for step in self.steps:
+        for number, step in enumerate(self.steps):
             if step.source.reads_step not in earlier:
-                raise ValueError(
+                raise FieldError(
                     f"step {step.name} reads step {step.source.reads_step!r}, which is no earlier "
-                    "step of this pipeline with a Delta sink"
+                    "step of this pipeline with a Delta sink",
+                    *("steps", number, "source", "step"),
+                    do=self._advise_order(step),
                 )
             earlier |= {step.name} if step.target is not None else set()
             self._check_changes(step)
+        return self
+
+    def _advise_order(self, reader: Step) -> str:
+        """What to write where a step reads one that it cannot read."""
+        name = reader.source.reads_step or ""
+        read = next((step for step in self.steps if step.name == name), None)
+        if read is None:
+            return suggest(name, [step.name for step in self.steps if step is not reader])
+        if read is reader:
+            return "A step cannot read the table that it writes"
+        if read.target is None:
+            return f"Add `{{kind: delta}}` to the sinks of step {name}"
+        return f"Steps run in the order of the file: write {name} before {reader.name}"
+
+    @model_validator(mode="after")
+    def _check_pii(self) -> "Pipeline":
+        """A column that is to be hidden, against the schemas: where nothing else makes columns."""
+        known = [name for step in self.steps for name in step.columns]
+        if any(step.transform or not (step.columns or step.source.reads_step) for step in self.steps):
+            return self
+        for number, name in enumerate(self.pii):
+            if name not in known and not name.startswith("_"):
+                raise FieldError(
+                    f"pii names column {name!r}, which no schema has, so nothing would be hidden; "
+                    f"there are {', '.join(dict.fromkeys(known))}",
+                    *("pii", number),
+                    do=suggest(name, known),
+                )
         return self
 
     def _check_changes(self, reader: Step) -> None:
@@ -104,9 +135,10 @@ class Pipeline(Spec):
         names = [step.name for step in steps]
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
-            raise ValueError(
+            raise FieldError(
                 f"two steps are named {', '.join(twice)}; each has its own checkpoint and table, "
-                "so give each its own name"
+                "so give each its own name",
+                *(len(names) - 1 - names[::-1].index(twice[0]), "name"),
             )
         queues = [step.source.queue for step in steps if step.source.queue is not None]
         if len(set(queues)) < len(queues):

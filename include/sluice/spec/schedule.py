@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from ..errors import SpecError
+from ..errors import SpecError, suggest
 from .quantities import parse_duration
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
@@ -34,24 +34,21 @@ Schedule = Annotated[
 ]
 
 
-def check_schedule(schedule: timedelta | str | None, where: str) -> None:
+def check_schedule(schedule: timedelta | str | None, where: str, place: str = "") -> None:
     """Raise SpecError for a schedule that Airflow does not understand, or that never comes: by the
     parser that Airflow asks.
 
-    Args: where: the file. It costs an import, so a run does not ask.
+    Args: where: the file. place: the line in it. It costs an import, so a run does not ask.
     """
     if not isinstance(schedule, str) or schedule in (*PRESETS, *WITHOUT_INTERVAL):
         return
     if schedule.startswith("@"):
-        import difflib
-
-        near = difflib.get_close_matches(schedule, (*PRESETS, *WITHOUT_INTERVAL), n=1)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
         raise SpecError(
             "schedule: no preset of Airflow's",
             where=where,
             value=schedule,
-            do=f"{meant}There are {', '.join((*PRESETS, *WITHOUT_INTERVAL))}",
+            place=place,
+            do=f"{suggest(schedule, (*PRESETS, *WITHOUT_INTERVAL))}There are {', '.join((*PRESETS, *WITHOUT_INTERVAL))}",
         )
     from croniter import CroniterBadDateError, CroniterError, croniter
 
@@ -62,6 +59,7 @@ def check_schedule(schedule: timedelta | str | None, where: str) -> None:
             "schedule: a cron expression whose day never comes",
             where=where,
             value=schedule,
+            place=place,
             do="Mend the day or the month: minute, hour, day of the month, month, day of the week",
         ) from error
     except (CroniterError, ValueError, KeyError, AttributeError) as error:  # it raises them all
@@ -69,6 +67,7 @@ def check_schedule(schedule: timedelta | str | None, where: str) -> None:
             f"schedule: not a cron expression Airflow understands: {error}",
             where=where,
             value=schedule,
+            place=place,
             do="Write '0 6 * * *' (minute, hour, day of the month, month, day of the week), "
             "@daily, '30 minutes' or null",
         ) from error

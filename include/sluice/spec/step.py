@@ -1,15 +1,17 @@
 """A step: one streaming query with its own checkpoint and target."""
 
+from collections.abc import Iterable
 from typing import Annotated, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from ..errors import suggest
 from ..storage.paths import Paths
-from .columns import is_unwritable, why_incomparable, why_unhashable
+from .columns import check_comparable, check_time, is_unwritable
 from .continuous import why_not_continuous
 from .dedup import Dedup, EventTime
 from .delta_sink import DeltaSink
-from .model import Spec
+from .model import FieldError, Spec
 from .rules import ROW_LEVEL, RuleSpec, rule_columns
 from .sink import Sink
 from .sink_kind import SinkKind
@@ -203,26 +205,37 @@ class Step(Spec):
         starts."""
         if self.transform is not None or not self.columns:
             return self
-        for place, column in self._named_columns():
+        for place, column, at in self._named_columns():
             if column not in self.columns:
-                raise ValueError(
+                raise FieldError(
                     f"{place} names column {column!r}, which the schema does not have; it has "
-                    f"{', '.join(self.columns)}"
+                    f"{', '.join(self.columns)}",
+                    *at,
+                    do=suggest(column, self.columns),
                 )
+        if self.event_time is not None:
+            check_time(self.event_time.column, self.columns)
         for name, type_ in self.columns.items():
             self._check_column(name, type_)
         return self
 
-    def _named_columns(self) -> list[tuple[str, str]]:
-        """Field of the file -> column that it names."""
+    def _named_columns(self) -> list[tuple[str, str, tuple[str | int, ...]]]:
+        """What names a column, the column, and the fields that lead to it."""
         order = self.dedup.order_columns if self.dedup else []
-        named = [("event_time.column", self.event_time.column)] if self.event_time else []
-        named += [("dedup.keys", key) for key in self.key_names] + [
-            ("dedup.order_by", c) for c in order
-        ]
-        laid_out = [pair for sink in self.sinks for pair in sink.layout.items()]
-        named += [(f"sink.{field}", c) for field, columns in laid_out for c in columns]
-        return named + [(f"rule {r.type}", c) for r in self.rules for c in rule_columns(r)]
+        time = [self.event_time.column] if self.event_time else []
+        named: dict[tuple[str, ...], Iterable[str]] = {
+            ("event_time", "column"): time,
+            ("dedup", "keys"): self.key_names,
+            ("dedup", "order_by"): order,
+        }
+        found = [(".".join(at), c, at) for at, columns in named.items() for c in columns]
+        for number, sink in enumerate(self.sinks):
+            for field, columns in sink.layout.items():
+                found += [(f"sink.{field}", c, ("sink", number, field)) for c in columns]
+        for number, rule in enumerate(self.rules):
+            at = ("rules", number, "kwargs")
+            found += [(f"rule {rule.type}", c, at) for c in rule_columns(rule)]
+        return found
 
     def _check_column(self, name: str, type_: str) -> None:
         """Raise ValueError for a column that the target cannot hold, or that no key can be of."""
@@ -233,17 +246,6 @@ class Step(Spec):
                 "within a struct, holds a space or one of ,;{}()=; rename it in a `transform`, or "
                 "give the sink `properties: {delta.columnMapping.mode: name}`"
             )
-        if self.dedup is None:
-            return
-        why = why_incomparable(type_)
-        if why and (self.dedup.keys == "*" or name in self.dedup.keys):
-            raise ValueError(
-                f"dedup.keys compares column {name!r}, which is {type_}, and {why}; name other "
-                "columns as keys, or write to_json in a `transform`"
-            )
-        why = why_unhashable(type_)
-        if why and self.remembers:
-            raise ValueError(
-                f"column {name!r} is {type_}, and {why}, by which rows of one key are told apart; "
-                "write to_json in a `transform`"
-            )
+        if self.dedup is not None:
+            is_key = self.dedup.keys == "*" or name in self.dedup.keys
+            check_comparable(name, type_, is_key, self.remembers)
