@@ -52,8 +52,9 @@ class SluiceError(Exception):
         where = f"{self.where}: " if self.where else ""
         got = f" (got {self.value!r})" if self.value is not None else ""
         place = f", {self.place}" if self.place else ""
-        step = f" {self.do}" if self.do else ""
-        return f"{where}{self.what}{got}{place}.{step}"
+        said = f"{where}{self.what}{got}{place}"
+        ended = said if said.endswith(("?", ".")) else f"{said}."
+        return f"{ended} {self.do}".rstrip()
 
 
 class TerminalError(SluiceError):

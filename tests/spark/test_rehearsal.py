@@ -6,6 +6,7 @@
 import os
 import subprocess
 import sys
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,60 @@ def test_wrong_sql_and_columns_it_does_not_make_are_named(spark, tmp_path, sql, 
     assert says in result.stderr
     assert "Traceback" not in result.stderr
     assert "at org.apache" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("sql", "line", "under"),
+    [
+        ("\nSELECT id, at,\n  pag FROM source", "line 3:   pag FROM source", "pag"),
+        ("SELECT id, at, page\nFRM source", "line 2: FRM source", None),
+    ],
+)
+def test_wrong_sql_is_shown_with_its_line_and_a_caret(spark, tmp_path, sql, line, under):
+    said = validate(tmp_path, sql).stderr
+    assert "visits.sql: the SQL cannot run" in said
+    shown, caret = said.splitlines()[said.splitlines().index(f"  {line}") :][:2]
+    assert caret.strip() == "^"
+    assert under is None or caret.index("^") == shown.index(under)
+    assert "line 9, step pages" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("column: page", "column: pagee", 13, "no such column (got 'pagee')"),
+        ("column: at", "column: att", 10, "no column 'att' after parse and transform"),
+        ("keys: [id]", "keys: [idd]", 11, "no column 'idd' after parse and transform"),
+    ],
+)
+def test_a_column_the_transform_does_not_make_is_named_with_its_line(
+    spark, tmp_path, old, new, line, says
+):
+    result = validate(tmp_path, "SELECT id, at, page FROM source", YAML.replace(old, new))
+    assert says in result.stderr
+    assert f"line {line}, step pages" in result.stderr
+    assert "Did you mean '" in result.stderr
+
+
+def test_spark_has_the_reader_options_that_are_told_apart(spark):
+    from sluice.spec.reader_options import READER_OPTIONS
+
+    catalyst = "org.apache.spark.sql.catalyst"
+    sources = "org.apache.spark.sql.execution.datasources"
+    companions = {
+        "json": f"{catalyst}.json.JSONOptions",
+        "csv": f"{catalyst}.csv.CSVOptions",
+        "text": f"{sources}.text.TextOptions",
+        "parquet": f"{sources}.parquet.ParquetOptions",
+        "orc": f"{sources}.orc.OrcOptions",
+        "avro": "org.apache.spark.sql.avro.AvroOptions",
+    }
+    for format_, companion in companions.items():
+        known = {name.lower() for name in READER_OPTIONS[format_]}
+        for name in (companion, f"{sources}.FileIndexOptions"):
+            companion_object = reduce(getattr, name.split("."), spark._jvm)
+            options = companion_object.getAllOptions().mkString(" ").split()
+            assert {o.lower() for o in options if "." not in o} <= known
 
 
 def test_a_rule_that_cannot_split_rows_is_refused(spark, tmp_path):

@@ -139,7 +139,7 @@ _OF_FIELDS = (
     _wrong(
         "a field left out",
         ("      format: csv\n", ""),
-        8,
+        7,
         "source.format: Field required",
         "'json', 'csv', 'text', 'parquet', 'orc' or 'avro'",
     ),
@@ -500,11 +500,10 @@ _OF_YAML = (
         "a field that stands too far to the right",
         ("    dedup:", "      dedup:"),
         21,
-        "indented",
+        "event_time.dedup: unknown field",
+        "'dedup' belongs to the step",
     ),
-    _wrong(
-        "an empty file", ("", "# later\n"), 0, "the file is empty", "name:", "sluice new"
-    ),
+    _wrong("an empty file", ("", "# later\n"), 0, "the file is empty", "name:", "sluice new"),
     _wrong(
         "a list at the top level",
         ("", "- name: visits\n"),

@@ -1,6 +1,8 @@
 """What a look at a landing folder says against what its source declares, before any run."""
 
-from ..errors import SourceError
+import os
+
+from ..errors import SourceError, suggest
 from ..spec import FileSource
 from ..storage import is_remote
 from .files import LandedFile, file_date, list_files, source_root
@@ -15,10 +17,21 @@ def describe_landing(source: FileSource) -> list[str]:
     try:
         files = list_files(source)
     except SourceError as error:
-        return [f"source: {error}"]
+        return [f"source: {error}. {_nearest_folder(source.path)}".rstrip(". ")]
     if not files:
         return [f"source.pattern: no file in {source.path} has a name like {source.pattern!r} yet"]
     return _describe_dates(source, files) if source.file_date else []
+
+
+def _nearest_folder(path: str) -> str:
+    """`Did you mean 'landing'?` where the folder above has one of a name like the last of a
+    path."""
+    above, name = os.path.split(path.rstrip("/"))
+    try:
+        beside = [entry.name for entry in os.scandir(above or ".") if entry.is_dir()]
+    except OSError:
+        return ""
+    return suggest(name, beside)
 
 
 def _describe_dates(source: FileSource, files: list[LandedFile]) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from ..backlog import StepBacklog, describe_landing, measure_pipeline
-from ..errors import ExitCode, SluiceError, SourceError
+from ..errors import ExitCode, SluiceError, SourceError, SpecError
 from ..report import latest_report, list_reports, read_report, render_text, report_path
 from ..report.estimate import RUNS, Amount, estimate_run
 from ..spec import (
@@ -20,7 +20,9 @@ from ..spec import (
     find_pipelines,
     load_pipeline,
 )
+from ..spec.lines import Lines
 from ..spec.quantities import format_duration
+from ..spec.review import review_pipeline
 from ..storage import Paths
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
 
@@ -95,14 +97,16 @@ def validate(
     for file in files:
         try:
             pipeline = load_pipeline(file)
-            check_schedule(pipeline.schedule, str(file))
+            lines = Lines(file.read_text(encoding="utf-8"))
+            warnings = _review(pipeline, file, lines)
             if spark:
                 from ..streaming.rehearsal import build_without_data
 
                 with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
                     build_without_data(file, Path(folder))
             out.print(f"[green]ok[/green]  {file.stem}")
-            _warn_of_landing(pipeline)
+            for warning in [*warnings, *_describe_landing(pipeline, lines)]:
+                err.print(f"    warning: {warning}", style="yellow", markup=False)
             if explain:
                 for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
                     out.print(f"    {limit}", style="dim", markup=False)
@@ -115,12 +119,26 @@ def validate(
         raise typer.Exit(int(ExitCode.TERMINAL))
 
 
-def _warn_of_landing(pipeline: Pipeline) -> None:
-    """Say what does not fit the files there are; more may come, so nothing is refused for it."""
-    for step in pipeline.steps:
+def _review(pipeline: Pipeline, file: Path, lines: Lines) -> list[str]:
+    """Warnings of what may not be meant. Raises SpecError of all that cannot be meant."""
+    check_schedule(pipeline.schedule, str(file), lines.describe(("schedule",)))
+    found = review_pipeline(pipeline, file)
+    errors = [finding.to_error(file, lines) for finding in found if not finding.warns]
+    if errors:
+        raise SpecError("\n".join(map(str, errors)))
+    return [str(finding.to_error(file, lines)) for finding in found]
+
+
+def _describe_landing(pipeline: Pipeline, lines: Lines) -> list[str]:
+    """What does not fit the files there are; more may come, so nothing is refused for it."""
+    warnings = []
+    for number, step in enumerate(pipeline.steps):
         if isinstance(step.source, FileSource):
             for sentence in describe_landing(step.source):
-                err.print(f"    warning: {step.name}: {sentence}", style="yellow", markup=False)
+                field = sentence.partition(":")[0].removeprefix("source").strip(".") or "path"
+                place = lines.describe(("steps", number, "source", field))
+                warnings.append(f"{step.name}: {sentence} ({place})")
+    return warnings
 
 
 @app.command()

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from ..errors import SpecError
+from ..errors import SpecError, suggest
 from ..report.model import Outcome, RuleResult
 from ..spec import RuleSpec
 from .condition import check_condition, row_condition
@@ -145,7 +145,10 @@ def _read_arguments(spec: RuleSpec, row_type: RowType, fields: dict[str, DataTyp
 def _find_column(name: object, fields: dict[str, DataType], where: str) -> tuple[Column, DataType]:
     if name not in fields:
         raise SpecError(
-            "no such column", where=where, value=name, do=f"There are: {', '.join(fields)}"
+            "no such column",
+            where=where,
+            value=name,
+            do=f"{suggest(str(name), fields)}There are: {', '.join(fields)}",
         )
     return F.col("`" + name.replace("`", "``") + "`"), fields[name]
 

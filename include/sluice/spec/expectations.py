@@ -36,8 +36,8 @@ _KWARGS = """
     column_distinct_values_to_be_in_set: column value_set
     column_distinct_values_to_contain_set: column value_set
     column_distinct_values_to_equal_set: column value_set
-    column_kl_divergence_to_be_less_than: column partition_object? threshold? internal_weight_holdout? \
-        tail_weight_holdout? bucketize_data? min_value? max_value?
+    column_kl_divergence_to_be_less_than: column partition_object? threshold? \
+        internal_weight_holdout? tail_weight_holdout? bucketize_data? min_value? max_value?
     column_max_to_be_between: column bounds
     column_mean_to_be_between: column bounds
     column_median_to_be_between: column bounds
@@ -83,7 +83,8 @@ _KWARGS = """
     compound_columns_to_be_unique: column_list mostly? ignore_row_if?
     multicolumn_sum_to_equal: column_list mostly? ignore_row_if? sum_total
     multicolumn_values_to_be_equal: column_list mostly? ignore_row_if?
-    query_results_to_match_comparison: base_query comparison_data_source_name comparison_query mostly?
+    query_results_to_match_comparison: base_query comparison_data_source_name \
+        comparison_query mostly?
     select_column_values_to_be_unique_within_record: column_list mostly? ignore_row_if?
     table_column_count_to_be_between: min_value? max_value?
     table_column_count_to_equal: value
@@ -95,9 +96,9 @@ _KWARGS = """
 """
 """What each takes, `?` behind what may be left out; `bounds` are the four of `_BOUNDS`."""
 
-_OF_ALL = frozenset(
-    "meta notes description severity row_condition condition_parser result_format catch_exceptions"
-    " id batch_id rendered_content windows library_metadata".split()
+_OF_ALL = frozenset({"meta", "notes", "description", "severity"}) | frozenset(
+    {"row_condition", "condition_parser", "result_format", "catch_exceptions", "id", "batch_id"}
+    | {"rendered_content", "windows", "library_metadata"}
 )
 """What every expectation takes, or takes without a use here."""
 

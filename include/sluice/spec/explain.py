@@ -39,8 +39,8 @@ class _Fault:
     context: dict[str, Any]
 
 
-def explain(error: ValidationError, raw: dict, lines: Lines, secret: re.Pattern) -> list[str]:
-    """One sentence a wrong field: its path, what is wrong, the value, the line, what to write.
+def explain(error: ValidationError, raw: dict, lines: Lines, secret: re.Pattern) -> str:
+    """One line a wrong field: its path, what is wrong, the value, the line, what to write.
 
     Args: raw: the file as it was read. secret: names whose values are not shown.
     """
@@ -56,11 +56,11 @@ def explain(error: ValidationError, raw: dict, lines: Lines, secret: re.Pattern)
         if told[at].kind == "extra_forbidden"
         for name in re.findall("^Did you mean '(.+?)'", text)
     }
-    return [
-        _write(fault, advice[at], lines, secret)
-        for at, fault in told.items()
-        if not (fault.kind == "missing" and at in meant)
-    ]
+    shown = {at: fault for at, fault in told.items() if fault.kind != "missing" or at not in meant}
+    said = [_write(fault, advice[at], lines, secret) for at, fault in shown.items()]
+    if not all(advice[at] for at in shown):
+        said[-1] += " `sluice schema` prints every field there is"
+    return "\n  ".join(said)
 
 
 def _read(item: Any, lines: Lines) -> _Fault:
@@ -156,6 +156,5 @@ def _write(fault: _Fault, advice: str, lines: Lines, secret: re.Pattern) -> str:
     got = "" if hidden or own else f" (got {shown})"
     at = fault.at[:-1] if fault.kind == "missing" else fault.at
     place = lines.describe((*at, *own))
-    return f"{field}: {fault.message}{got}{f', {place}' if place else ''}." + (
-        f" {advice.strip()}" if advice else ""
-    )
+    said = f"{field}: {fault.message}{got}{f', {place}' if place else ''}."
+    return f"{said} {advice}".rstrip()

@@ -14,7 +14,7 @@ class Lines:
     def __init__(self, text: str) -> None:
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            self._root = yaml.compose(text, Loader=loader)
+            self._root: Any = yaml.compose(text, Loader=loader)
         except yaml.YAMLError:
             self._root = None
 
@@ -41,22 +41,21 @@ class Lines:
 
     def _name_step(self, number: str | int) -> str:
         """The name of a step; where it has none, which of them it is."""
+        written, _ = self.find(("steps", number, "name"))
+        if len(written) < 3:
+            return f"{int(number) + 1}"
         node = self._root
-        for part in ("steps", number, "name"):
-            below = _step_into(node, part)
-            if below is None:
-                return f"{int(number) + 1}"
-            node = below[0]
+        for part in written:
+            node, _ = _step_into(node, part) or (node, 0)
         return str(node.value)
 
 
-def _step_into(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, int] | None:
+def _step_into(node: Any, part: str | int) -> tuple[Any, int] | None:
     """What a field or an item holds, and the line that it starts on; None where it is not there."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(part):
                 return value, key.start_mark.line + 1
-    elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-        if part < len(node.value):
-            return node.value[part], node.value[part].start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode) and part in range(len(node.value)):
+        return node.value[part], node.value[part].start_mark.line + 1
     return None

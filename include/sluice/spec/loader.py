@@ -33,9 +33,7 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
     seen: dict = {}
     for key_node, _ in node.value:
         if not isinstance(key_node, yaml.ScalarNode):
-            raise yaml.MarkedYAMLError(
-                problem="unhashable key", problem_mark=key_node.start_mark
-            )
+            raise yaml.MarkedYAMLError(problem="unhashable key", problem_mark=key_node.start_mark)
         key = loader.construct_object(key_node)
         if key in seen:
             raise yaml.MarkedYAMLError(
@@ -142,11 +140,7 @@ def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeli
         from .explain import explain
         from .lines import Lines
 
-        found = explain(error, raw, Lines(text), _SECRET)
-        told = "\n  ".join(found).removesuffix(".")
-        raise SpecError(
-            told, where=str(path), do="`sluice schema` prints every field there is"
-        ) from None
+        raise SpecError(explain(error, raw, Lines(text), _SECRET), where=str(path)) from None
     for number, step in enumerate(pipeline.steps):
         if step.transform and not (pipeline.folder / step.transform.partition(":")[0]).is_file():
             raise _no_transform(path, text, pipeline, number)

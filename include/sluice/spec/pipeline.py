@@ -101,7 +101,9 @@ class Pipeline(Spec):
     def _check_pii(self) -> "Pipeline":
         """A column that is to be hidden, against the schemas: where nothing else makes columns."""
         known = [name for step in self.steps for name in step.columns]
-        if any(step.transform or not (step.columns or step.source.reads_step) for step in self.steps):
+        if any(
+            step.transform or not (step.columns or step.source.reads_step) for step in self.steps
+        ):
             return self
         for number, name in enumerate(self.pii):
             if name not in known and not name.startswith("_"):

@@ -40,15 +40,15 @@ def check_schedule(schedule: timedelta | str | None, where: str, place: str = ""
 
     Args: where: the file. place: the line in it. It costs an import, so a run does not ask.
     """
-    if not isinstance(schedule, str) or schedule in (*PRESETS, *WITHOUT_INTERVAL):
+    at, presets = f" ({place})" if place else "", (*PRESETS, *WITHOUT_INTERVAL)
+    if not isinstance(schedule, str) or schedule in presets:
         return
     if schedule.startswith("@"):
         raise SpecError(
             "schedule: no preset of Airflow's",
             where=where,
             value=schedule,
-            place=place,
-            do=f"{suggest(schedule, (*PRESETS, *WITHOUT_INTERVAL))}There are {', '.join((*PRESETS, *WITHOUT_INTERVAL))}",
+            do=f"{suggest(schedule, presets)}There are {', '.join(presets)}{at}",
         )
     from croniter import CroniterBadDateError, CroniterError, croniter
 
@@ -59,15 +59,14 @@ def check_schedule(schedule: timedelta | str | None, where: str, place: str = ""
             "schedule: a cron expression whose day never comes",
             where=where,
             value=schedule,
-            place=place,
-            do="Mend the day or the month: minute, hour, day of the month, month, day of the week",
+            do="Mend the day or the month: minute, hour, day of the month, month, day of the week"
+            f"{at}",
         ) from error
     except (CroniterError, ValueError, KeyError, AttributeError) as error:  # it raises them all
         raise SpecError(
             f"schedule: not a cron expression Airflow understands: {error}",
             where=where,
             value=schedule,
-            place=place,
             do="Write '0 6 * * *' (minute, hour, day of the month, month, day of the week), "
-            "@daily, '30 minutes' or null",
+            f"@daily, '30 minutes' or null{at}",
         ) from error

@@ -1,6 +1,5 @@
 """A step: one streaming query with its own checkpoint and target."""
 
-from collections.abc import Iterable
 from typing import Annotated, cast
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -221,21 +220,17 @@ class Step(Spec):
 
     def _named_columns(self) -> list[tuple[str, str, tuple[str | int, ...]]]:
         """What names a column, the column, and the fields that lead to it."""
-        order = self.dedup.order_columns if self.dedup else []
-        time = [self.event_time.column] if self.event_time else []
-        named: dict[tuple[str, ...], Iterable[str]] = {
-            ("event_time", "column"): time,
-            ("dedup", "keys"): self.key_names,
-            ("dedup", "order_by"): order,
-        }
-        found = [(".".join(at), c, at) for at, columns in named.items() for c in columns]
-        for number, sink in enumerate(self.sinks):
-            for field, columns in sink.layout.items():
-                found += [(f"sink.{field}", c, ("sink", number, field)) for c in columns]
-        for number, rule in enumerate(self.rules):
-            at = ("rules", number, "kwargs")
-            found += [(f"rule {rule.type}", c, at) for c in rule_columns(rule)]
-        return found
+        found: list[tuple[str, list[str], tuple[str | int, ...]]] = []
+        if self.event_time:
+            found.append(("event_time.column", [self.event_time.column], ("event_time", "column")))
+        if self.dedup:
+            found.append(("dedup.keys", [*self.key_names], ("dedup", "keys")))
+            found.append(("dedup.order_by", self.dedup.order_columns, ("dedup", "order_by")))
+        for n, sink in enumerate(self.sinks):
+            found += [(f"sink.{f}", names, ("sink", n, f)) for f, names in sink.layout.items()]
+        for n, rule in enumerate(self.rules):
+            found.append((f"rule {rule.type}", rule_columns(rule), ("rules", n, "kwargs")))
+        return [(place, name, at) for place, names, at in found for name in names]
 
     def _check_column(self, name: str, type_: str) -> None:
         """Raise ValueError for a column that the target cannot hold, or that no key can be of."""

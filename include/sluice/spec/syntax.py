@@ -23,7 +23,7 @@ _SENTENCES = (
         r"mapping values are not allowed",
         "a colon where none can be: the line above is not closed, the line is indented too far, or "
         "a value holds `: `",
-        f"Mend the indentation, or put the value in quotes: '...'",
+        "Mend the indentation, or put the value in quotes: '...'",
     ),
     (
         r"could not find expected ':'",

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StringType, StructType, TimestampNTZType, TimestampType
 
-from ..errors import SpecError
+from ..errors import SpecError, suggest
 from ..quality.rules import RowRule
 from ..spark.columns import (
     CHECKS,
@@ -54,7 +54,7 @@ def require_columns(names: Sequence[str], business: StructType, where: str) -> N
             raise SpecError(
                 f"no column {name!r} after parse and transform",
                 where=where,
-                do=f"There are: {', '.join(business.names)}",
+                do=f"{suggest(name, business.names)}There are: {', '.join(business.names)}",
             )
 
 

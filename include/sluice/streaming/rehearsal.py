@@ -6,11 +6,14 @@ SQL, Python, rules and columns are checked, and nothing is read.
 from pathlib import Path
 
 from ..checkpoint import Rights
+from ..errors import SpecError
 from ..launch.settings import spark_settings
+from ..quality import rule_name
 from ..report import UNWATCHED
 from ..sources import rehearse_intake
 from ..spark.session import open_session
-from ..spec import Mode, RunRequest, load_pipeline
+from ..spec import Mode, RunRequest, Step, load_pipeline
+from ..spec.lines import At, Lines
 from .planning import plan_step
 from .run import Run
 
@@ -20,7 +23,7 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
 
     What building creates goes into `folder`. Raises SpecError and PreflightError.
     """
-    pipeline = load_pipeline(file)
+    pipeline, lines = load_pipeline(file), Lines(file.read_text(encoding="utf-8"))
     landing = Path(folder) / "landing"
     landing.mkdir(parents=True, exist_ok=True)
     mode = Mode.of(RunRequest(pipeline=str(file), root=str(folder)))
@@ -28,7 +31,21 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
     with open_session(spark_settings(pipeline, 0, root=str(folder))) as spark:
         rights = Rights("rehearsal", {}, [], 0.0)
         run = Run(spark, pipeline, paths, mode, "rehearsal", rights, UNWATCHED)
-        for step in pipeline.steps:
-            intake = rehearse_intake(pipeline, step, paths, landing)
-            plan_step(run, step, intake, step.target_path(paths))
+        for number, step in enumerate(pipeline.steps):
+            try:
+                intake = rehearse_intake(pipeline, step, paths, landing)
+                plan_step(run, step, intake, step.target_path(paths))
+            except SpecError as error:
+                error.place = lines.describe(("steps", number, *_find_field(error.where, step)))
+                raise
     return [step.name for step in pipeline.steps]
+
+
+def _find_field(where: str, step: Step) -> At:
+    """The fields of a step that lead to what an error is about: a rule, the transform, a field."""
+    for number, rule in enumerate(step.rules):
+        if where == f"rule {rule_name(rule)}":
+            return ("rules", number)
+    if step.transform and where.endswith(step.transform):
+        return ("transform",)
+    return tuple(where.rpartition(" ")[2].split("."))

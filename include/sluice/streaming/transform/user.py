@@ -1,5 +1,6 @@
 """Finds and calls what the user wrote: the text of a SQL file, a Python function."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from ...spark.plans import is_query
 from ...spec.user_code import load_code
 
 _VIEW = "source"
+_PLACE = re.compile(r"\bline (\d+),? pos (\d+)")
+"""Where Spark says that SQL is wrong: a line from 1, a place in it from 0."""
 
 
 def load_function(folder: Path, reference: str) -> Callable[[DataFrame], DataFrame]:
@@ -29,7 +32,7 @@ def read_sql(folder: Path, reference: str) -> str:
             value=str(path),
             do="The path is relative to the pipeline's YAML",
         )
-    return path.read_text(encoding="utf-8").strip().rstrip(";")
+    return path.read_text(encoding="utf-8").rstrip().rstrip(";")
 
 
 def run_sql(view: DataFrame, sql: str, where: str) -> DataFrame:
@@ -52,10 +55,20 @@ def run_sql(view: DataFrame, sql: str, where: str) -> DataFrame:
             spark.catalog.dropTempView(_VIEW)
     except PySparkException as error:
         raise SpecError(
-            f"the SQL cannot run: {sql_message(error)}",
+            f"the SQL cannot run: {sql_message(error)}{_point_at(sql, str(error))}",
             where=where,
             do="`sluice validate --spark` checks it without data",
         ) from None
+
+
+def _point_at(sql: str, said: str) -> str:
+    """The line of the SQL that an error names, and a caret below the mistake; empty where it names
+    none."""
+    found, rows = _PLACE.search(said), sql.splitlines()
+    if found is None or not 0 < int(found[1]) <= len(rows):
+        return ""
+    row, at = rows[int(found[1]) - 1].replace("\t", " "), int(found[2])
+    return f"\n  line {found[1]}: {row}\n{' ' * (at + len(f'  line {found[1]}: '))}^\n"
 
 
 def call_function(

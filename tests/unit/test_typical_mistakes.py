@@ -1,0 +1,104 @@
+"""A person's typical mistakes are met with step, field, line, value and what to write instead."""
+
+import re
+from collections import Counter
+
+import pytest
+from sluice.errors import ExitCode
+from sluice.spec.expectations import EXPECTATIONS, known_kwargs, needed_kwargs
+from sluice.spec.types import find_wrong_type
+
+from tests.unit.mistake_table import PAGE, render_page
+from tests.unit.typical_mistakes import MISTAKES, RIGHT, lay_out, validate
+
+INNER = re.compile(r"Traceback|pydantic|valid dictionary|instance of|function-|literal\[|\[str\]")
+"""What only a programmer could make sense of."""
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.what)
+def test_a_typical_mistake_is_named_with_its_line_and_what_to_write(tmp_path, mistake):
+    code, said = validate(lay_out(tmp_path, mistake.text))
+    assert code == (ExitCode.DONE if mistake.warns else ExitCode.TERMINAL), said
+    assert [part for part in mistake.says if part not in said] == [], said
+    assert not mistake.line or re.search(rf"\bline {mistake.line}\b", said), said
+    assert not INNER.search(said)
+
+
+def test_nothing_is_said_of_a_file_that_is_right(tmp_path):
+    assert validate(lay_out(tmp_path, RIGHT)) == (ExitCode.DONE, "")
+
+
+def test_the_page_says_what_validate_says_of_at_least_forty_mistakes():
+    assert len(MISTAKES) >= 40
+    assert max(Counter(mistake.what for mistake in MISTAKES).values()) == 1
+    assert all(mistake.old in RIGHT for mistake in MISTAKES)
+    assert PAGE.read_text(encoding="utf-8") == render_page(), (
+        "run `python -m tests.unit.mistake_table`"
+    )
+
+
+def test_what_row_level_rules_take_is_what_they_are_compiled_from():
+    from sluice.quality.row_rules import ROW_TYPES
+
+    for name, row_type in ROW_TYPES.items():
+        needed = {*row_type.columns, *row_type.required}
+        assert set(needed_kwargs(name)) == needed
+        assert set(known_kwargs(name)) - {"mostly"} == needed | set(row_type.optional)
+
+
+def test_what_every_rule_takes_is_what_great_expectations_says():
+    from great_expectations.expectations.registry import get_expectation_impl
+
+    for name in EXPECTATIONS:
+        fields = get_expectation_impl(name).__fields__
+        assert set(known_kwargs(name)) <= set(fields)
+        required = {kwarg for kwarg, field in fields.items() if field.required}
+        assert required <= set(needed_kwargs(name))
+
+
+@pytest.mark.parametrize(
+    ("type_", "wrong"),
+    [
+        ("array<string>", ""),
+        ("struct<id: string, n: array<int>>", ""),
+        ("struct<id string NOT NULL, `a b`: decimal(10, 2) COMMENT 'x, y'>", ""),
+        ("map<string, struct<a: varchar(3), strng: int>>", ""),
+        ("array<geometry>", ""),
+        ("array<strng>", "strng"),
+        ("map<string, datetime>", "datetime"),
+        ("struct<a: int, b: struct<c: int64>>", "int64"),
+    ],
+)
+def test_a_wrong_type_is_found_within_others(type_, wrong):
+    assert find_wrong_type(type_) == wrong
+
+
+def test_options_with_a_dot_are_settings_of_other_libraries(tmp_path):
+    options = 'parquet.filter.enabled: false\n        SEP: ";"'
+    file = lay_out(tmp_path, RIGHT.replace('sep: ";"', options))
+    assert validate(file) == (ExitCode.DONE, "")
+
+
+@pytest.mark.parametrize(
+    ("transform", "says"),
+    [
+        ("clean.py", "no such function in the file"),
+        ("broken.py:clean", "the file is not Python"),
+        ("star.py:anything", ""),
+        ("clean.py:clean_rows", ""),
+    ],
+)
+def test_python_is_looked_at_and_not_run(tmp_path, transform, says):
+    (tmp_path / "broken.py").write_text("def clean(rows:\n")
+    (tmp_path / "star.py").write_text("from os.path import *\nraise SystemExit\n")
+    step = f"    transform: {transform}\n    event_time:"
+    code, said = validate(lay_out(tmp_path, RIGHT.replace("    event_time:", step)))
+    assert says in said and bool(says) == bool(code)
+    assert not says or "line 18, step pages" in said
+
+
+def test_every_mistake_of_a_file_is_told_at_once(tmp_path):
+    text = RIGHT.replace("min_value", "minimum").replace("sep:", "comma:").replace("at desc", "id")
+    _, said = validate(lay_out(tmp_path, text))
+    assert "line 12" in said or "comma" in said
+    assert "has no kwarg 'minimum'" in said
