@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import subprocess
 import sys
 from functools import reduce
@@ -67,17 +68,18 @@ def test_wrong_sql_and_columns_it_does_not_make_are_named(spark, tmp_path, sql, 
 @pytest.mark.parametrize(
     ("sql", "line", "under"),
     [
-        ("\nSELECT id, at,\n  pag FROM source", "line 3:   pag FROM source", "pag"),
-        ("SELECT id, at, page\nFRM source", "line 2: FRM source", None),
+        ("\nSELECT id, at,\n  pag FROM source", "  pag FROM source", "pag"),
+        ("SELECT id, at, page FROM\nsource WERE id > 1", "source WERE id > 1", None),
     ],
 )
 def test_wrong_sql_is_shown_with_its_line_and_a_caret(spark, tmp_path, sql, line, under):
     said = validate(tmp_path, sql).stderr
     assert "visits.sql: the SQL cannot run" in said
-    shown, caret = said.splitlines()[said.splitlines().index(f"  {line}") :][:2]
+    shown, caret = said.splitlines()[said.splitlines().index(f"    {line}") :][:2]
     assert caret.strip() == "^"
     assert under is None or caret.index("^") == shown.index(under)
     assert "line 9, step pages" in said
+    assert re.search(r"the SQL cannot run: .*, line [23], column \d+$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

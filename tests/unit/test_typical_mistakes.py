@@ -5,6 +5,8 @@ from collections import Counter
 
 import pytest
 from sluice.errors import ExitCode
+from sluice.runner import run_pipeline
+from sluice.spec import RunRequest
 from sluice.spec.expectations import EXPECTATIONS, known_kwargs, needed_kwargs
 from sluice.spec.types import find_wrong_type
 
@@ -97,8 +99,38 @@ def test_python_is_looked_at_and_not_run(tmp_path, transform, says):
     assert not says or "line 18, step pages" in said
 
 
-def test_every_mistake_of_a_file_is_told_at_once(tmp_path):
-    text = RIGHT.replace("min_value", "minimum").replace("sep:", "comma:").replace("at desc", "id")
+def test_every_mistake_of_a_file_is_told_at_once_and_a_run_reports_them_on_one_line(tmp_path):
+    text = RIGHT.replace("min_value", "minimum").replace("sep:", "comma:").replace("max_v", "maxv")
     _, said = validate(lay_out(tmp_path, text))
-    assert "line 12" in said or "comma" in said
-    assert "has no kwarg 'minimum'" in said
+    assert "no kwarg 'minimum'" in said and "no kwarg 'maxvalue'" in said
+    file = lay_out(tmp_path, RIGHT.replace("keys:", "key:").replace("budget:", "budgt:"))
+    _, said = validate(file)
+    assert [line for line in said.splitlines() if "Did you mean" not in line] == []
+    assert "line 3." in said and "line 22, step pages" in said
+    report = run_pipeline(RunRequest(pipeline=str(file), root=str(tmp_path / "root")))
+    assert "\n" not in report.error and "'budget'" in report.error and "'keys'" in report.error
+
+
+def test_a_value_from_the_environment_is_not_shown(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIGN", "hush")
+    _, said = validate(lay_out(tmp_path, RIGHT.replace('sep: ";"', "sepp: ${SIGN}")))
+    assert "sepp: csv has no such option" in said and "hush" not in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("name: visits", "name: {{ visits }}", "`{{` is a mapping in YAML"),
+        ("      within: 2 days", "     within: 2 days", "line 23"),
+        ("      keys: [id]", "      keys [id]", "the line above lacks its colon"),
+        ("budget:", "on:", "Put the name in quotes"),
+        ("keys: [id]", "<<: {keys: [id]}", "`<<` is not read here, line 22"),
+        ("budget: 1 hour", "start_date: soon", "not a date or a moment"),
+        ('schedule: "0 6 * * *"', "schedule: [a]", "line 2"),
+    ],
+)
+def test_rarer_mistakes_have_their_line_and_no_inner_names(tmp_path, old, new, says):
+    code, said = validate(lay_out(tmp_path, RIGHT.replace(old, new)))
+    assert code == ExitCode.TERMINAL
+    assert says in said and "line " in said
+    assert not INNER.search(said)

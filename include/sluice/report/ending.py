@@ -21,7 +21,8 @@ class Ending:
     def of(cls, error: SluiceError) -> "Ending":
         """The end that an error is."""
         status: Status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
-        return cls(status, error.exit_code, str(error), not isinstance(error, CheckpointBusy))
+        said = str(error).replace("\n  ", " ")  # several mistakes of a file: a line each there
+        return cls(status, error.exit_code, said, not isinstance(error, CheckpointBusy))
 
     @classmethod
     def unforeseen(cls, error: Exception) -> "Ending":

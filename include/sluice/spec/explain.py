@@ -23,6 +23,11 @@ _WORDS = {
     "int_type": "not a whole number",
     "int_parsing": "not a whole number",
     "int_from_float": "not a whole number",
+    "time_delta_type": "not a duration; write a number and a unit: '15 minutes'",
+    "datetime_type": "not a date or a moment; write 2026-01-31 or '2026-01-31 06:00'",
+    "datetime_parsing": "not a date or a moment; write 2026-01-31 or '2026-01-31 06:00'",
+    "datetime_from_date_parsing": "not a date or a moment; write 2026-01-31 or '2026-01-31 06:00'",
+    "invalid_key": "a field's name that YAML takes for something else than text",
     "extra_forbidden": "unknown field; remove it or mend its spelling",
 }
 """Kind of an error -> what is said of it instead of pydantic's sentence."""
@@ -103,6 +108,8 @@ def _advise(fault: _Fault, raw: dict) -> str:
     if fault.kind in ("literal_error", "unknown_kind") and isinstance(value, str):
         listed = fault.context.get("expected") or fault.context.get("names", "")
         return suggest(value, re.findall(r"[^',\s]+", listed.replace(" or ", " ")))
+    if fault.kind == "invalid_key":
+        return "Put the name in quotes: `on`, `yes`, `no` and `~` mean true, false and null"
     if fault.kind == "missing":
         return _advise_missing(fault.at, raw)
     if fault.kind == "string_pattern_mismatch":

@@ -7,11 +7,15 @@ import yaml
 At = tuple[str | int, ...]
 """The fields that lead to a place of a file; a number counts the items of a list."""
 
+_OTHER_KEYS = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
+"""Names of fields that YAML takes for true and false, and how errors name them."""
+
 
 class Lines:
     """The text of a file, asked for the lines of its fields."""
 
     def __init__(self, text: str) -> None:
+        self._rows = text.splitlines()
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             self._root: Any = yaml.compose(text, Loader=loader)
@@ -30,6 +34,11 @@ class Lines:
                 node, line = below
                 found.append(part)
         return tuple(found), line
+
+    def holds_variable(self, at: At) -> bool:
+        """True where the line of a place takes something from the environment, maybe a secret."""
+        _, line = self.find(at)
+        return "${" in "".join(self._rows[line - 1 : line])
 
     def describe(self, at: At) -> str:
         """`line 8, step pages`."""
@@ -54,7 +63,7 @@ def _step_into(node: Any, part: str | int) -> tuple[Any, int] | None:
     """What a field or an item holds, and the line that it starts on; None where it is not there."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            if key.value == str(part):
+            if str(part) in (key.value, _OTHER_KEYS.get(key.value.lower(), key.value)):
                 return value, key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode) and part in range(len(node.value)):
         return node.value[part], node.value[part].start_mark.line + 1

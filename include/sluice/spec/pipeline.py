@@ -55,18 +55,20 @@ class Pipeline(Spec):
 
     @model_validator(mode="after")
     def _check_unattended(self) -> "Pipeline":
-        for step in self.steps:
+        for number, step in enumerate(self.steps):
             if self.schedule is not None and step.source.why_trial:
-                raise ValueError(
+                raise FieldError(
                     f"step {step.name}: source {step.source.kind} is for trials "
                     f"({step.source.why_trial}); write `schedule: null` and start it with "
-                    "`sluice run --dev`"
+                    "`sluice run --dev`",
+                    *("steps", number, "source"),
                 )
-        for step in self.steps[:-1]:
+        for number, step in enumerate(self.steps[:-1]):
             if never_ends(step.trigger):
-                raise ValueError(
+                raise FieldError(
                     f"step {step.name}: trigger {trigger_kind(step.trigger)} takes all the time of "
-                    "a run, so no step after it would get any; make it the last step"
+                    "a run, so no step after it would get any; make it the last step",
+                    *("steps", number, "trigger"),
                 )
         return self
 
@@ -82,7 +84,7 @@ class Pipeline(Spec):
                     do=self._advise_order(step),
                 )
             earlier |= {step.name} if step.target is not None else set()
-            self._check_changes(step)
+            self._check_changes(number, step)
         return self
 
     def _advise_order(self, reader: Step) -> str:
@@ -115,7 +117,7 @@ class Pipeline(Spec):
                 )
         return self
 
-    def _check_changes(self, reader: Step) -> None:
+    def _check_changes(self, number: int, reader: Step) -> None:
         """Raise ValueError for a step that reads new rows of a table whose rows are replaced: its
         stream would stop at the first, for good."""
         read = next((step for step in self.steps if step.name == reader.source.reads_step), None)
@@ -123,12 +125,13 @@ class Pipeline(Spec):
             return
         if reader.source.reads_changes and read.target and read.target.keeps_changes:
             return
-        raise ValueError(
+        raise FieldError(
             f"step {reader.name} reads the table of step {read.name} as a stream of new rows, and "
             "with `order_by` rows of it give way to later ones, which such a stream cannot follow; "
             "write `change_feed: true` at the source, and at the sink that it reads `properties: "
             "{delta.enableChangeDataFeed: true}` before the table is made; or promise "
-            "`first_arrives_first: true`"
+            "`first_arrives_first: true`",
+            *("steps", number, "source"),
         )
 
     @field_validator("steps")

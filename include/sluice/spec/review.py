@@ -44,7 +44,8 @@ class Finding:
         """The finding with file, field and line."""
         where = f"{file}: {'.'.join(map(str, self.at))}"
         place = lines.describe(self.at)
-        return SpecError(self.what, where=where, value=self.value, do=self.do.strip(), place=place)
+        value = None if lines.holds_variable(self.at) else self.value
+        return SpecError(self.what, where=where, value=value, do=self.do.strip(), place=place)
 
 
 def review_pipeline(pipeline: Pipeline, file: Path) -> list[Finding]:

@@ -21,8 +21,8 @@ _SENTENCES = (
     ),
     (
         r"mapping values are not allowed",
-        "a colon where none can be: the line above is not closed, the line is indented too far, or "
-        "a value holds `: `",
+        "a colon where none can be: the line above lacks its colon or a closing sign, the line is "
+        "indented too far, or a value holds `: `",
         "Mend the indentation, or put the value in quotes: '...'",
     ),
     (
@@ -35,6 +35,7 @@ _SENTENCES = (
         "this line is indented otherwise than the lines it belongs to",
         "Begin it below the first letter of its neighbours",
     ),
+    (r"2002:merge", "`<<` is not read here", "Write the fields themselves"),
     (
         r"unhashable|\{\{",
         "`{{` is a mapping in YAML, not a placeholder",

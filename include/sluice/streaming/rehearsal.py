@@ -3,6 +3,7 @@
 SQL, Python, rules and columns are checked, and nothing is read.
 """
 
+import re
 from pathlib import Path
 
 from ..checkpoint import Rights
@@ -37,6 +38,7 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
                 plan_step(run, step, intake, step.target_path(paths))
             except SpecError as error:
                 error.place = lines.describe(("steps", number, *_find_field(error.where, step)))
+                error.what += _point_at(error, step, pipeline.folder)
                 raise
     return [step.name for step in pipeline.steps]
 
@@ -49,3 +51,14 @@ def _find_field(where: str, step: Step) -> At:
     if step.transform and where.endswith(step.transform):
         return ("transform",)
     return tuple(where.rpartition(" ")[2].split("."))
+
+
+def _point_at(error: SpecError, step: Step, folder: Path) -> str:
+    """The line of the SQL that an error names, with a caret below the mistake; empty for others."""
+    place = re.search(r", line (\d+), column (\d+)$", error.what)
+    if place is None or not step.transform:
+        return ""
+    rows = (folder / step.transform).read_text(encoding="utf-8").splitlines()
+    number, column = int(place[1]), int(place[2])
+    row = rows[number - 1].replace("\t", " ") if number <= len(rows) else ""
+    return f"\n    {row}\n    {' ' * (column - 1)}^\n"

@@ -55,20 +55,16 @@ def run_sql(view: DataFrame, sql: str, where: str) -> DataFrame:
             spark.catalog.dropTempView(_VIEW)
     except PySparkException as error:
         raise SpecError(
-            f"the SQL cannot run: {sql_message(error)}{_point_at(sql, str(error))}",
+            f"the SQL cannot run: {sql_message(error)}{_place_of(str(error))}",
             where=where,
             do="`sluice validate --spark` checks it without data",
         ) from None
 
 
-def _point_at(sql: str, said: str) -> str:
-    """The line of the SQL that an error names, and a caret below the mistake; empty where it names
-    none."""
-    found, rows = _PLACE.search(said), sql.splitlines()
-    if found is None or not 0 < int(found[1]) <= len(rows):
-        return ""
-    row, at = rows[int(found[1]) - 1].replace("\t", " "), int(found[2])
-    return f"\n  line {found[1]}: {row}\n{' ' * (at + len(f'  line {found[1]}: '))}^\n"
+def _place_of(said: str) -> str:
+    """`, line 2, column 8` for an error that says where the SQL is wrong."""
+    found = _PLACE.search(said)
+    return f", line {found[1]}, column {int(found[2]) + 1}" if found else ""
 
 
 def call_function(
