@@ -3,7 +3,7 @@
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -20,14 +20,16 @@ from ..spec import (
     find_pipelines,
     load_pipeline,
 )
-from ..spec.lines import Lines
 from ..spec.quantities import format_duration
-from ..spec.review import review_pipeline
 from ..storage import Paths
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
 
+if TYPE_CHECKING:  # only `validate` needs what reads lines, and it costs imports
+    from ..spec.lines import Lines
+
 _NOT_CHECKED = (
-    "not checked: columns, SQL, Python and rules; `--spark` builds every step without data"
+    "not checked: columns, SQL, Python and rules as Spark sees them; `--spark` builds every step "
+    "without data"
 )
 
 
@@ -96,17 +98,7 @@ def validate(
     failed = 0
     for file in files:
         try:
-            pipeline = load_pipeline(file)
-            lines = Lines(file.read_text(encoding="utf-8"))
-            warnings = _review(pipeline, file, lines)
-            if spark:
-                from ..streaming.rehearsal import build_without_data
-
-                with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
-                    build_without_data(file, Path(folder))
-            out.print(f"[green]ok[/green]  {file.stem}")
-            for warning in [*warnings, *_describe_landing(pipeline, lines)]:
-                err.print(f"    warning: {warning}", style="yellow", markup=False)
+            pipeline = _check_file(file, spark)
             if explain:
                 for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
                     out.print(f"    {limit}", style="dim", markup=False)
@@ -119,8 +111,31 @@ def validate(
         raise typer.Exit(int(ExitCode.TERMINAL))
 
 
-def _review(pipeline: Pipeline, file: Path, lines: Lines) -> list[str]:
+def _check_file(file: Path, spark: bool) -> Pipeline:
+    """The pipeline of a right file, after saying so and what may not be meant. Raises SluiceError.
+
+    Args: spark: whether to start it and to build every step.
+    """
+    from ..spec.lines import Lines
+
+    pipeline = load_pipeline(file)
+    lines = Lines(file.read_text(encoding="utf-8"))
+    warnings = _review(pipeline, file, lines)
+    if spark:
+        from ..streaming.rehearsal import build_without_data
+
+        with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
+            build_without_data(file, Path(folder))
+    out.print(f"[green]ok[/green]  {file.stem}")
+    for warning in [*warnings, *_describe_landing(pipeline, lines)]:
+        err.print(f"    warning: {warning}", style="yellow", markup=False)
+    return pipeline
+
+
+def _review(pipeline: Pipeline, file: Path, lines: "Lines") -> list[str]:
     """Warnings of what may not be meant. Raises SpecError of all that cannot be meant."""
+    from ..spec.review import review_pipeline
+
     check_schedule(pipeline.schedule, str(file), lines.describe(("schedule",)))
     found = review_pipeline(pipeline, file)
     errors = [finding.to_error(file, lines) for finding in found if not finding.warns]
@@ -129,7 +144,7 @@ def _review(pipeline: Pipeline, file: Path, lines: Lines) -> list[str]:
     return [str(finding.to_error(file, lines)) for finding in found]
 
 
-def _describe_landing(pipeline: Pipeline, lines: Lines) -> list[str]:
+def _describe_landing(pipeline: Pipeline, lines: "Lines") -> list[str]:
     """What does not fit the files there are; more may come, so nothing is refused for it."""
     warnings = []
     for number, step in enumerate(pipeline.steps):
