@@ -148,3 +148,14 @@ def test_compiling_row_rules_does_not_import_great_expectations():
         env={"PYTHONPATH": str(Path(sluice.__file__).parents[1]), "PATH": "/usr/bin:/bin"},
         timeout=120,
     )
+
+
+def test_the_kwargs_that_are_known_without_it_are_great_expectations_own():
+    from great_expectations.expectations.registry import get_expectation_impl
+    from sluice.spec.expectations import known_kwargs, needed_kwargs, unknown_kwargs
+
+    for name in EXPECTATIONS:
+        fields = get_expectation_impl(name).__fields__
+        assert set(known_kwargs(name)) <= set(fields)
+        assert unknown_kwargs(RuleSpec(type=name, kwargs=dict.fromkeys(fields))) == []
+        assert {n for n, field in fields.items() if field.required} <= set(needed_kwargs(name))

@@ -42,7 +42,8 @@ class Finding:
 
     def to_error(self, file: Path, lines: Lines) -> SpecError:
         """The finding with file, field and line."""
-        where = f"{file}: {'.'.join(map(str, self.at))}"
+        written, _ = lines.find(self.at)
+        where = f"{file}: {'.'.join(map(str, written or self.at))}"
         place = lines.describe(self.at)
         value = None if lines.holds_variable(self.at) else self.value
         return SpecError(self.what, where=where, value=value, do=self.do.strip(), place=place)
