@@ -38,7 +38,7 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
                 plan_step(run, step, intake, step.target_path(paths))
             except SpecError as error:
                 error.place = lines.describe(("steps", number, *_find_field(error.where, step)))
-                error.what += _point_at(error, step, pipeline.folder)
+                error.do = _point_at(error, step, pipeline.folder) or error.do
                 raise
     return [step.name for step in pipeline.steps]
 
@@ -61,4 +61,4 @@ def _point_at(error: SpecError, step: Step, folder: Path) -> str:
     rows = (folder / step.transform).read_text(encoding="utf-8").splitlines()
     number, column = int(place[1]), int(place[2])
     row = rows[number - 1].replace("\t", " ") if number <= len(rows) else ""
-    return f"\n    {row}\n    {' ' * (column - 1)}^\n"
+    return f"\n    {row}\n    {' ' * (column - 1)}^"
