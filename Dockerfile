@@ -28,7 +28,8 @@ COPY --chown=sluice:sluice pyproject.toml requirements.txt ./
 COPY --chown=sluice:sluice include include
 COPY --chown=sluice:sluice jobs jobs
 COPY --chown=sluice:sluice dags dags
-RUN pip install --no-cache-dir --no-deps --no-build-isolation -e .
+RUN pip install --no-cache-dir --no-deps --no-build-isolation -e . \
+ && python -m compileall -q include/sluice
 
 USER sluice
 RUN sluice jars fetch core

@@ -22,9 +22,11 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@# The lock installs its own installer first; pip takes over where uv cannot reach the index (it does not read pip's settings).
 	@awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > .venv/uv.lock
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r .venv/uv.lock
-	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements.lock \
+	@# Compiled here: where a run may not write beside them (a container's user, PYTHONDONTWRITEBYTECODE), each start would compile them anew.
+	$(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock \
 	  || $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q include/sluice
 	@touch $@
 
 $(READY): $(INSTALLED) include/sluice/setup/jars.lock.json

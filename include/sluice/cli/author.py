@@ -1,41 +1,28 @@
-"""Verbs that help to write a pipeline: infer, schema, new."""
+"""Verbs that help to write a pipeline: infer, schema, new.
+
+What looks at files is imported when it is asked to: the other verbs start sooner without.
+"""
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ..errors import SpecError
-from ..propose import Choice, Layout, Proposal, RuleProposal, propose
 from ..spec import Pipeline, load_pipeline
 from ..storage import PROJECT
 from .app import app, out, pipelines_folder
-from .scaffold import describe, render_template, write_templates
+
+if TYPE_CHECKING:
+    from ..propose import Proposal
 
 FormatName = Literal["json", "csv", "text", "parquet", "orc", "avro"]
 Format = Annotated[
     FormatName | None,
     typer.Option("--format", help="Taken from the file names without it."),
 ]
-_UNSEEN = Proposal(
-    Layout("json"),
-    {"id": "string", "happened_at": "timestamp", "amount": "double"},
-    select={column: f"`{column}`" for column in ("id", "happened_at", "amount")},
-    time=Choice(("happened_at",), "the time of the example"),
-    keys=Choice(("id",), "the key of the example"),
-    rules=[
-        RuleProposal(
-            "expect_column_values_to_not_be_null",
-            {"column": "id"},
-            "quarantine",
-            "a key is always there",
-        )
-    ],
-)
-"""What a pipeline says before there are files: an example to write over."""
 
 
 @app.command()
@@ -48,6 +35,9 @@ def infer(
 
     No Spark is started.
     """
+    from ..propose import propose
+    from .scaffold import describe, render_template
+
     found = propose(files, format, rows)
     out.print(render_template("source.yaml.j2", describe("", found)).rstrip(), markup=False)
     for note in found.notes:
@@ -78,7 +68,10 @@ def new(
             value=name,
             do="Write lower-case letters, digits and underscores, a letter first",
         )
-    found = propose(sample, format) if sample else replace(_UNSEEN, layout=Layout(format or "json"))
+    from ..propose import propose
+    from .scaffold import describe, example, write_templates
+
+    found = propose(sample, format) if sample else example(format or "json")
     targets = {
         "pipeline.yaml.j2": pipelines_folder() / f"{name}.yaml",
         "pipeline.sql.j2": pipelines_folder() / f"{name}.sql",
@@ -95,13 +88,14 @@ def new(
     out.print(f"\nNext: {first}.", markup=False)
 
 
-def _say_why(found: Proposal) -> None:
+def _say_why(found: "Proposal") -> None:
     """What was chosen and why, and what the files do not say."""
     lines = [f"{found.layout.format}, {len(found.schema)} column(s)"]
     if found.time:
         lines.append(f"  event time  {found.time.columns[0]}: {found.time.reason}")
-        keys = found.keys or Choice(("*",), "the whole row")
-        lines.append(f"  keys        {', '.join(keys.columns)}: {keys.reason}")
+        keys = found.keys
+        chosen = f"{', '.join(keys.columns)}: {keys.reason}" if keys else "*: the whole row"
+        lines.append(f"  keys        {chosen}")
     for rule in found.rules:
         said = ", ".join(f"{name} {value}" for name, value in rule.kwargs.items())
         type_ = rule.type.removeprefix("expect_column_")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from ..backlog import StepBacklog, describe_landing, measure_pipeline
 from ..errors import ExitCode, SluiceError, SourceError, SpecError
@@ -36,6 +35,8 @@ _NOT_CHECKED = (
 @app.command("list")
 def list_pipelines(root: Root = None) -> None:
     """Show every pipeline: schedule, last run, balance."""
+    from rich.table import Table
+
     table = Table(
         "pipeline", "schedule", "steps", "last run", "status", "balance", box=None, pad_edge=False
     )

@@ -5,7 +5,34 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError
-from ..propose import Proposal, dialect, format_schema, make_row
+from ..propose import (
+    Choice,
+    Layout,
+    Proposal,
+    RuleProposal,
+    dialect,
+    format_schema,
+    make_row,
+)
+
+
+def example(format: str) -> Proposal:
+    """What a pipeline says before there are files: something to write over."""
+    return Proposal(
+        Layout(format),
+        {"id": "string", "happened_at": "timestamp", "amount": "double"},
+        select={column: f"`{column}`" for column in ("id", "happened_at", "amount")},
+        time=Choice(("happened_at",), "the time of the example"),
+        keys=Choice(("id",), "the key of the example"),
+        rules=[
+            RuleProposal(
+                "expect_column_values_to_not_be_null",
+                {"column": "id"},
+                "quarantine",
+                "a key is always there",
+            )
+        ],
+    )
 
 
 def describe(name: str, found: Proposal, folder: Path | None = None) -> dict[str, Any]:

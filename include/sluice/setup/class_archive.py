@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from importlib import metadata
 from pathlib import Path
 
 from .cache import cache_folder, spark_jars_folder
@@ -16,6 +15,8 @@ def class_archive_path(*sets: str) -> Path:
     The JVM ignores an archive made by another Java or for another class path, so both are part of
     its name.
     """
+    from importlib import metadata  # an idle check asks for no archive
+
     key = [
         java_version(),
         metadata.version("pyspark"),
