@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from ..errors import UnbalancedReport
+from ..spec.docstrings import add_descriptions
 
 FATES = ("written", "quarantined", "duplicate", "late", "filtered")
 """What can become of a record; of a row behind the transform, any but the last."""
@@ -13,7 +14,7 @@ FATES = ("written", "quarantined", "duplicate", "late", "filtered")
 class Record(BaseModel):
     """A part of a report: fields that nobody declared are refused."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=add_descriptions)
 
 
 @dataclass(frozen=True)

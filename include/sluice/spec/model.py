@@ -5,10 +5,12 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from ..storage.buckets import in_bucket
+from .docstrings import add_descriptions
 
 
-def _unwrap(schema: dict) -> None:
-    """Take the line breaks of the source code out of what editors show."""
+def _describe(schema: dict, model: type[BaseModel]) -> None:
+    """Have editors show what is said below each field, without the line breaks of the code."""
+    add_descriptions(schema, model)
     for part in (schema, *schema.get("properties", {}).values()):
         if "description" in part:
             paragraphs = part["description"].split("\n\n")
@@ -32,9 +34,8 @@ class Spec(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         populate_by_name=True,
-        json_schema_extra=_unwrap,
+        json_schema_extra=_describe,
     )
 
 
