@@ -21,6 +21,7 @@ from tests.benchmarks.cluster import cluster_runs
 from tests.benchmarks.comparison import Comparison, Figure, measure, to_json, to_table
 from tests.benchmarks.first_load import first_loads
 from tests.benchmarks.growth import grown_runs
+from tests.benchmarks.incremental import daily_runs
 from tests.benchmarks.retail import small_runs
 from tests.benchmarks.topic import topic_loads
 
@@ -29,9 +30,12 @@ GROUPS = {
     "load": ("P3", "P4", "P4 flags", "P4n", "P4c csv", "P4c parquet", "P5", "P6", "P7", "P7b"),
     "topic": ("P4c append", "P4c dedup"),
     "cluster": ("P13",),
+    "days": ("P10",),
     "growth": ("P8 idle", "P8 run", "P9 days", "P9 runs"),
 }
-"""What is compared, by its names; the last group takes an hour and is measured when asked for."""
+"""What is compared, by its names."""
+USUAL = ("small", "load", "topic", "cluster")
+"""What is measured where nobody names a group; the others take long."""
 
 
 def choose(groups: str, only: str) -> tuple[list[str], set[str]]:
@@ -50,7 +54,7 @@ def choose(groups: str, only: str) -> tuple[list[str], set[str]]:
     if names:
         asked = [group for group in asked or GROUPS if names & {*GROUPS[group]}]
         return asked, names
-    asked = asked or list(GROUPS)[:-1]
+    asked = asked or list(USUAL)
     return asked, {name for group in asked for name in GROUPS[group]}
 
 
@@ -69,6 +73,8 @@ def list_comparisons(
             yield from topic_loads(folder, chosen.rows)
         elif group == "cluster":
             yield from cluster_runs(folder)
+        elif group == "days":
+            yield from daily_runs(folder, chosen.rows)
         else:
             yield from grown_runs(folder, chosen.files, chosen.runs)
 
@@ -85,9 +91,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=500_000, help="of a first load")
     parser.add_argument("--files", type=int, default=100_000, help="of growth: in a folder")
     parser.add_argument("--runs", type=int, default=1_000, help="of growth: one after another")
-    parser.add_argument(
-        "--groups", default="small,load,topic,cluster", help=f"of {', '.join(GROUPS)}"
-    )
+    parser.add_argument("--groups", default=",".join(USUAL), help=f"of {', '.join(GROUPS)}")
     parser.add_argument("--only", default="", help="names, as P4,P7; all of the groups without")
     parser.add_argument("--json", type=Path, help="where the figures are written")
     parser.add_argument("--table", type=Path, help="print a file of figures as Markdown instead")
