@@ -234,7 +234,7 @@ def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):
 
 def test_on_a_terminal_a_bar_moves_within_a_batch_with_rows_a_second_and_the_time_left(monkeypatch):
     terminal = Console(force_terminal=True, width=140, file=io.StringIO())
-    monkeypatch.setattr(progress_module, "err", terminal)
+    monkeypatch.setattr(progress_module, "terminal", terminal)
     with progress_module.show_progress() as progress:
         assert progress.each_second
         for done in (10, 30, 45.5):

@@ -5,16 +5,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from ..errors import ExitCode, SluiceError, SpecError
 from ..launch import divert_jvm_output
 from ..spec import Pipeline, find_pipelines, load_pipeline
 from ..storage import PIPELINES
 
-out = Console(highlight=False, soft_wrap=True, emoji=False)
-err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+class Output:
+    """Standard output, or standard error, of a verb: lines of plain text."""
+
+    def __init__(self, to_err: bool = False) -> None:
+        self._to_err = to_err
+
+    def print(self, line: str = "", style: str | None = None) -> None:
+        """Args: style: a colour or `dim`, which a terminal shows unless NO_COLOR is set."""
+        look: dict[str, Any] = {"dim": True} if style == "dim" else {"fg": style}
+        plain = False if os.environ.get("NO_COLOR") else None
+        typer.secho(line, err=self._to_err, color=plain, **look)
+
+
+out, err = Output(), Output(to_err=True)
 
 
 _FINE = (ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.STOPPED_BY_RULE)
@@ -27,11 +38,11 @@ class _Verbs(typer.core.TyperGroup):
     """
 
     def invoke(self, ctx: Any) -> Any:  # typer's own type for it has no public name
-        with divert_jvm_output(_is_failure, lambda text: err.print(text, markup=False)):
+        with divert_jvm_output(_is_failure, err.print):
             try:
                 return super().invoke(ctx)
             except SluiceError as error:
-                err.print(Text(str(error), style="red"))
+                err.print(str(error), style="red")
                 raise typer.Exit(int(error.exit_code)) from None
 
 

@@ -39,15 +39,15 @@ def infer(
     from .scaffold import describe, render_template
 
     found = propose(files, format, rows)
-    out.print(render_template("source.yaml.j2", describe("", found)).rstrip(), markup=False)
+    out.print(render_template("source.yaml.j2", describe("", found)).rstrip())
     for note in found.notes:
-        out.print(f"# {note}", markup=False)
+        out.print(f"# {note}")
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a pipeline file; editors complete and check with it."""
-    out.print(json.dumps(Pipeline.model_json_schema(), indent=2), markup=False)
+    out.print(json.dumps(Pipeline.model_json_schema(), indent=2))
 
 
 @app.command()
@@ -80,12 +80,12 @@ def new(
     write_templates(targets, describe(name, found, sample))
     load_pipeline(targets["pipeline.yaml.j2"])
     for target in targets.values():
-        out.print(f"wrote {target}", markup=False)
+        out.print(f"wrote {target}")
     if sample:
         _say_why(found)
     first = f"`sluice run {name}`"
     first = first if sample else f"land files in ./landing/{name}, then {first}"
-    out.print(f"\nNext: {first}.", markup=False)
+    out.print(f"\nNext: {first}.")
 
 
 def _say_why(found: "Proposal") -> None:
@@ -103,4 +103,4 @@ def _say_why(found: "Proposal") -> None:
     if found.notes:
         lines += ["", "Look at these; the files do not settle them:"]
     lines += [f"  - {note}" for note in found.notes]
-    out.print("\n" + "\n".join(lines), markup=False)
+    out.print("\n" + "\n".join(lines))

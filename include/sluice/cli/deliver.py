@@ -85,7 +85,7 @@ def give_up(
         left = position.without(key, reason)
         write_position(path, left)
     rows = left.given_up[-1].rows
-    out.print(f"{sink} will not get the {rows:,} row(s) of {key}: {reason}", markup=False)
+    out.print(f"{sink} will not get the {rows:,} row(s) of {key}: {reason}")
 
 
 def _find(pipeline: Pipeline, sink: str) -> str:

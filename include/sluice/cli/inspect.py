@@ -35,6 +35,7 @@ _NOT_CHECKED = (
 @app.command("list")
 def list_pipelines(root: Root = None) -> None:
     """Show every pipeline: schedule, last run, balance."""
+    from rich.console import Console
     from rich.table import Table
 
     table = Table(
@@ -60,7 +61,7 @@ def list_pipelines(root: Root = None) -> None:
             ", ".join(step.name for step in pipeline.steps),
             *seen,
         )
-    out.print(table)
+    Console(highlight=False, soft_wrap=True, emoji=False).print(table)
     if broken:
         raise broken[0]
 
@@ -102,10 +103,10 @@ def validate(
             pipeline = _check_file(file, spark)
             if explain:
                 for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
-                    out.print(f"    {limit}", style="dim", markup=False)
+                    out.print(f"    {limit}", style="dim")
         except SluiceError as error:
             failed += 1
-            err.print(str(error), style="red", markup=False)
+            err.print(str(error), style="red")
     if not spark:
         out.print(_NOT_CHECKED, style="dim")
     if failed:
@@ -127,9 +128,9 @@ def _check_file(file: Path, spark: bool) -> Pipeline:
 
         with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
             build_without_data(file, Path(folder))
-    out.print(f"[green]ok[/green]  {file.stem}")
+    out.print(f"ok  {file.stem}")
     for warning in [*warnings, *_describe_landing(pipeline, lines)]:
-        err.print(f"    warning: {warning}", style="yellow", markup=False)
+        err.print(f"    warning: {warning}", style="yellow")
     return pipeline
 
 
@@ -167,16 +168,16 @@ def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
     paths = Paths.under(root, pipeline.name)
     backlog = measure_pipeline(pipeline, paths)
     for step in backlog:
-        out.print(f"[bold]{pipeline.name}.{step.step}[/bold]: {_describe_backlog(step)}")
-        out.print(f"  because {step.reason}", markup=False)
+        out.print(f"{pipeline.name}.{step.step}: {_describe_backlog(step)}")
+        out.print(f"  because {step.reason}")
         out.print(f"  checkpoint: {_describe_age(step.last_run)}")
         for sentence in step.undelivered:
-            out.print(f"  {sentence}", markup=False)
+            out.print(f"  {sentence}")
         for warning in step.warnings:
-            err.print(f"  warning: {warning}", style="yellow", markup=False)
+            err.print(f"  warning: {warning}", style="yellow")
     if not any(step.must_run for step in backlog):
         raise typer.Exit(int(ExitCode.NOTHING_NEW))
-    out.print(f"estimate: {_estimate(backlog, paths.reports())}", markup=False)
+    out.print(f"estimate: {_estimate(backlog, paths.reports())}")
 
 
 def _estimate(backlog: list[StepBacklog], reports: str) -> str:
@@ -228,7 +229,4 @@ def report(
             where=folder,
             do=f"`sluice run {pipeline.name}` makes one",
         )
-    out.print(
-        str(report_path(folder, run or found.run_id, "html")) if html else render_text(found),
-        markup=False,
-    )
+    out.print(str(report_path(folder, run or found.run_id, "html")) if html else render_text(found))

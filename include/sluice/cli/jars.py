@@ -26,6 +26,6 @@ def fetch(
     """Fetch sets of jars once and check every byte."""
 
     def show(jar: Jar, what: str) -> None:
-        out.print(f"{what:<8}{jar.name} ({jar.size / 1e6:.1f} MB)", markup=False)
+        out.print(f"{what:<8}{jar.name} ({jar.size / 1e6:.1f} MB)")
 
     fetch_jars(*sets, on_jar=show)

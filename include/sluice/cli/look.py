@@ -153,7 +153,7 @@ def _print(names: Sequence[str], rows: list[tuple], format_: Format) -> None:
 
 
 def _say(sentence: str) -> None:
-    err.print(sentence, markup=False)
+    err.print(sentence)
 
 
 @app.command()
@@ -176,7 +176,7 @@ def sql(
         try:
             tables += tables_of(load_pipeline(file), root)
         except SluiceError as error:
-            err.print(f"warning: {error}", style="yellow", markup=False)
+            err.print(f"warning: {error}", style="yellow")
     answer = query_tables(query, name_tables(tables), _say, limit)
     for line in format_rows(answer.names, answer.rows(), format_):
         typer.echo(line)
@@ -205,6 +205,6 @@ def open_report(
             value=run,
             do=f"`sluice run {pipeline.name}` makes one",
         )
-    out.print(str(path), markup=False)
+    out.print(str(path))
     if not is_remote(path) and not webbrowser.open(Path(path).as_uri()):
         err.print("no browser could be opened here; open the file above", style="yellow")

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     ProgressColumn,
@@ -19,6 +20,7 @@ from rich.text import Text
 from ..report import Advance, Progress
 from .app import err
 
+terminal = Console(stderr=True)
 _SPEED_SECONDS = 60.0
 """Over which the time left is estimated."""
 
@@ -37,7 +39,7 @@ def show_progress() -> Iterator[Progress]:
 
     The percentage is of what waits in the unit of the source, so its end is known at the start.
     """
-    if not err.is_terminal:
+    if not terminal.is_terminal:
         yield Progress(_tell_batch)
         return
     columns = (
@@ -49,14 +51,14 @@ def show_progress() -> Iterator[Progress]:
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
-    with Bars(*columns, console=err, speed_estimate_period=_SPEED_SECONDS) as bars:
+    with Bars(*columns, console=terminal, speed_estimate_period=_SPEED_SECONDS) as bars:
         yield Progress(_Steps(bars).show, each_second=True)
 
 
 def _tell_batch(advance: Advance) -> None:
     if advance.batch is not None:
         counts = f"batch {advance.batch.batch_id}: {advance.batch.counts.line}"
-        err.print(f"{advance.step}: {advance.percent:5.1f} %, {counts}", markup=False)
+        err.print(f"{advance.step}: {advance.percent:5.1f} %, {counts}")
 
 
 class _Steps:

@@ -63,8 +63,7 @@ def run(
     if dev:
         place = Paths.under(root, pipeline.name).trial(request.run_id).root
         err.print(
-            f"trial: everything it makes lies below {place}, which may be removed at any time",
-            markup=False,
+            f"trial: everything it makes lies below {place}, which may be removed at any time"
         )
     show_run(request)
 
@@ -115,6 +114,6 @@ def show_run(request: RunRequest) -> None:
     with show_progress() as progress:
         report = run_pipeline(request, progress)
     if report.error:
-        err.print(report.error, style="red", markup=False)
-    out.print(render_text(report), markup=False)
+        err.print(report.error, style="red")
+    out.print(render_text(report))
     raise typer.Exit(int(report.exit_code))

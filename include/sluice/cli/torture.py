@@ -34,20 +34,18 @@ def torture(
             (scratch or Path(temporary) / "work").resolve(),
             kills,
             seed,
-            lambda number, what: err.print(f"kill {number}: {what}", markup=False),
+            lambda number, what: err.print(f"kill {number}: {what}"),
         )
     out.print(
         f"{outcome.kills} kills in {outcome.runs} runs and {outcome.rounds} rounds, seed {seed}, "
-        f"{outcome.seconds:.0f} s",
-        markup=False,
+        f"{outcome.seconds:.0f} s"
     )
-    out.print(outcome.counts.line, markup=False)
+    out.print(outcome.counts.line)
     for difference in outcome.differences:
-        err.print(difference, style="red", markup=False)
+        err.print(difference, style="red")
     out.print(
         "Nothing was lost or doubled."
         if not outcome.differences
-        else "The tables differ from those of a run that was never killed.",
-        markup=False,
+        else "The tables differ from those of a run that was never killed."
     )
     raise typer.Exit(1 if outcome.differences else 0)
