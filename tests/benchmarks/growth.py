@@ -65,9 +65,11 @@ class Growing:
         return self.folder / f"after-{count}"
 
     def load(self, count: int) -> None:
-        """Load so many days in one run."""
-        self.land(count)
-        self._sluice("run", self.state(count))
+        """Load so many days, the last few of them in a run of their own: whenever Spark starts, it
+        lists what the batch before had read, and in a folder that grew that is not all of it."""
+        for landed in (count - NEW, count):
+            self.land(landed)
+            self._sluice("run", self.state(count))
 
     def grow(self, *counts: int) -> None:
         """Load day after day, a run each in one process, and keep the states after these."""
