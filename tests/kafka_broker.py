@@ -23,6 +23,9 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -30,6 +33,7 @@ from confluent_kafka.admin import (
     NewPartitions,
     NewTopic,
     OffsetSpec,
+    ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
@@ -73,6 +77,9 @@ org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
 org.apache.kafka.common.security.scram.ScramLoginModule required;
 auto.create.topics.enable=false
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:ANONYMOUS
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
@@ -265,6 +272,24 @@ class KafkaBroker:
                 [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)]
             )
         )
+
+    def allow_only(self, topic: str, *rights: str) -> None:
+        """Let `username` do nothing else with a topic than some rights say (READ, DESCRIBE, ...);
+        who does not log in may do all."""
+        user = f"User:{self.username}"
+        bindings = [
+            AclBinding(
+                ResourceType.TOPIC,
+                topic,
+                ResourcePatternType.LITERAL,
+                user,
+                "*",
+                AclOperation[right],
+                AclPermissionType.ALLOW,
+            )
+            for right in rights
+        ]
+        _all(self._admin.create_acls(bindings))
 
     def produce(
         self, topic: str, records: Iterable[Record | bytes | str | None]

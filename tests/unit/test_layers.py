@@ -32,7 +32,9 @@ ALLOWED = {
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark"},
     "query": _BASE | {"backlog", "launch", "spark"},
-    "cli": _STATE | {"launch", "propose", "query", "runner", "setup", "streaming", "verify"},
+    "check": _BASE | {"backlog", "launch", "setup", "sinks"},
+    "cli": _STATE
+    | {"check", "launch", "propose", "query", "runner", "setup", "streaming", "verify"},
     "orchestration": _STATE | {"launch"},
     "ui": _BASE | {"orchestration", "report"},
     "demo": _BASE | {"orchestration", "report"},
@@ -43,13 +45,22 @@ _ON_SPARK = {"spark", "sources", "sinks", "quality", "streaming"}
 HOMES = {
     "pyspark": _ON_SPARK,
     "delta": {"spark"},
-    "deltalake": {"query"},
+    "deltalake": {"check", "query"},
     "great_expectations": {"quality"},
     "airflow": {"orchestration", "ui"},
 }
 """Library -> layers whose files may import it."""
 
-HEAVY = ("pyspark", "great_expectations", "airflow", "pandas", "pyarrow", "clevercsv", "deltalake")
+HEAVY = (
+    "pyspark",
+    "great_expectations",
+    "airflow",
+    "pandas",
+    "pyarrow",
+    "clevercsv",
+    "deltalake",
+    "psycopg",
+)
 UNLOADED = {
     "no_heavy_library": (
         HEAVY,
@@ -63,6 +74,7 @@ UNLOADED = {
             "launch",
             "checkpoint",
             "query",
+            "check",
             "runner",
             "warmup.archive",
             "cli",

@@ -103,15 +103,10 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
     brokers cannot be asked, so that a run decides.
     """
     committed = offsets_after(checkpoint, settled_batch(checkpoint))
-    pattern = compile_pattern(source.subscribe_pattern) if source.subscribe_pattern else None
-    if source.subscribe_pattern and pattern is None:
-        return TopicBacklog(unknown_topics=True)
     broker = connect(source)
-    partitions = (
-        broker.find_partitions(lambda topic: bool(pattern.search(topic)))
-        if pattern
-        else _choose(source, broker, committed or {})
-    )
+    partitions = choose_partitions(source, broker, committed or {})
+    if partitions is None:
+        return TopicBacklog(unknown_topics=True)
     first = broker.first_offsets(partitions)
     end = broker.end_offsets(partitions, source.isolation)
     start, unknown = (
@@ -188,11 +183,18 @@ def measure_expired(source: KafkaSource, ranges: dict[str, tuple[int, int]]) -> 
     }
 
 
-def _choose(source: KafkaSource, broker: Broker, committed: Offsets) -> dict[str, list[int]]:
-    """The partitions of the topics by name that are there.
+def choose_partitions(
+    source: KafkaSource, broker: Broker, committed: Offsets
+) -> dict[str, list[int]] | None:
+    """Topic -> partitions of a source that the brokers have; None for a pattern that only Java can
+    read, before they are asked.
 
-    Raises SourceError for those that are not and never were.
+    Args: committed: what was read before. Raises SourceError for topics by name that are not there
+    and never were; TransientError when the brokers cannot be asked.
     """
+    if source.subscribe_pattern:
+        pattern = compile_pattern(source.subscribe_pattern)
+        return pattern and broker.find_partitions(lambda topic: bool(pattern.search(topic)))
     wanted = source.assign or dict.fromkeys(source.subscribe)
     found = broker.find_partitions(lambda topic: topic in wanted)
     missing = sorted(topic for topic in wanted if topic not in found and topic not in committed)

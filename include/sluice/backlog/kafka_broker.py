@@ -181,7 +181,9 @@ class Broker:
         return TransientError(
             f"the brokers could not be asked: {' '.join(why.split())[:300]}",
             where=f"brokers {self.config['bootstrap.servers']}",
-            do="See that they run and let this user in",
+            do="See that user, password, protocol and certificates are those the brokers want"
+            if self.refusals
+            else "See that they run, and that this machine reaches them by that name and port",
         )
 
 

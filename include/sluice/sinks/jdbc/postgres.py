@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -64,6 +64,13 @@ class SqlError(Exception):
             "Mend what it names, then run again",
         )
         return SinkError(f"PostgreSQL refuses: {self}", where=place, do=found)
+
+
+class Answers(Protocol):
+    """A connection that can be asked, whatever it goes through."""
+
+    def ask(self, sql: str, *values: object, **names: str) -> Any:
+        """The one JSON value a query finds; None when it finds no row. Raises SqlError."""
 
 
 class Database:

@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from ...errors import SinkError, SpecError
 from ...spec import JdbcSink
-from .postgres import Database
+from .postgres import Answers, Database
 from .types import holds, usual_type
 
 _LONGEST = 63
@@ -117,7 +117,7 @@ def choose_fields(sink: JdbcSink, schema: StructType, columns: list[str]) -> lis
     return [schema[name] for name in chosen]
 
 
-def describe_table(database: Database, sink: JdbcSink) -> Table | None:
+def describe_table(database: Answers, sink: JdbcSink) -> Table | None:
     """The sink's table; None when there is none."""
     found = database.ask(
         _DESCRIBE, json.dumps(sink.types), quote_name(*split_name(sink.table, "table"))
