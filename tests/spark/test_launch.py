@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 SECRET = "s3cret=1 \\ ü\n2"
@@ -95,3 +97,20 @@ def test_a_run_that_fails_says_where_the_words_of_the_jvm_are(scene):
     said = done.stderr.splitlines()[-1]
     assert said.startswith("What Spark itself said: ")
     assert "agent library nosuch" in Path(said.removeprefix("What Spark itself said: ")).read_text()
+
+
+def test_a_run_whose_jvm_is_killed_says_so_in_one_sentence_without_a_traceback(scene):
+    file, root = scene
+    command = [sys.executable, "-m", "sluice.cli", "run", "--spec", str(file), "--root", str(root)]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env
+    ) as process:
+        while process.poll() is None and not (root / "tables").exists():
+            time.sleep(0.02)  # the JVM makes the folder as it creates the first table
+        for child in psutil.Process(process.pid).children():
+            child.kill()
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 5
+    assert "the JVM ended in the middle of the run" in errors
+    assert "Traceback" not in errors and len(errors.splitlines()) == 2, errors

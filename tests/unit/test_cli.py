@@ -5,6 +5,7 @@ says.
 import hashlib
 import io
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 import yaml
 from rich.console import Console
 from sluice import runner
-from sluice.cli import app
+from sluice.cli import app, listing
 from sluice.cli import progress as progress_module
 from sluice.errors import ExitCode
 from sluice.report import Advance, BatchReport, Counts, RunReport, StepReport, write_report
@@ -91,6 +92,20 @@ def test_list_shows_schedule_and_the_last_balance(project):
     write_report(make_report(), Paths.under(None, "visits").reports())
     line = "3 read = 2 written + 0 quarantined + 1 duplicate + 0 late + 0 filtered"
     assert line in call("list").stdout
+
+
+def test_list_fits_80_columns_with_long_names_and_many_pipelines(project, monkeypatch):
+    monkeypatch.setattr(listing.out, "_width", 80)
+    long = "orders_of_every_shop_in_the_whole_wide_world_by_day"
+    text = (project / "pipelines" / "visits.yaml").read_text()
+    for name in (long, *(f"p{number}" for number in range(40))):
+        (project / "pipelines" / f"{name}.yaml").write_text(text.replace("visits", name))
+        write_report(make_report("stopped by a rule"), Paths.under(None, name).reports())
+    lines = call("list").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert long in "".join(line.split(" ")[0] for line in lines)  # folded, and not cut
+    assert sum("stopped by a rule" in line for line in lines) == 41
+    assert len(lines) < 50
 
 
 def test_list_shows_the_others_when_one_file_is_broken(project):
@@ -218,6 +233,38 @@ def test_run_exits_with_the_reports_code_and_prints_the_report(project, monkeypa
     assert result.exit_code == code
     assert status.upper() in result.stdout
     assert ("the broker is away" in result.stderr) is (error is not None)
+
+
+@pytest.mark.parametrize("errors", [subprocess.STDOUT, subprocess.PIPE], ids=["one", "two"])
+def test_an_error_is_told_once_in_each_place(project, errors):
+    (project / "landing" / "1.json").unlink()
+    (project / "landing").rmdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "sluice.cli", "run", "visits"],
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == ExitCode.TERMINAL
+    told = [" ".join(text.split()) for text in (done.stdout, done.stderr or "")]
+    each = [text.count("landing folder does not exist") for text in told]
+    assert each == [1, int(errors == subprocess.PIPE)]
+
+
+def test_what_is_logged_during_a_verb_is_in_the_log_that_a_failure_names(
+    project, monkeypatch, capsys
+):
+    def run_pipeline(request, progress):
+        logging.getLogger("sluice.any").warning("the finest detail")
+        return make_report("failed", ExitCode.TRANSIENT, "it broke")
+
+    monkeypatch.setattr(runner, "run_pipeline", run_pipeline)
+    result = call("run", "visits")
+    assert "finest detail" not in result.output + "".join(capsys.readouterr())
+    log = Path(result.stderr.splitlines()[-1].removeprefix("What Spark itself said: "))
+    assert "WARNING sluice.any: the finest detail" in log.read_text()
+    log.unlink()
 
 
 def test_run_tells_each_batch_and_the_true_percentage(project, monkeypatch):

@@ -5,7 +5,8 @@ Exit codes: 0 done, 3 nothing new, 4 stopped by a rule, 5 transient, 6 terminal.
 
 # ruff: noqa: I001  (`--help` lists the verbs in this order)
 from .app import app
-from .inspect import list_pipelines, plan, report, validate
+from .listing import list_pipelines
+from .inspect import plan, report, validate
 from .check import check
 from .look import open_report, show, sql
 from .run import backfill, run

@@ -1,6 +1,7 @@
 """The Typer app, the options most verbs share, and one way to show an error."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,6 +78,14 @@ Root = Annotated[
         help="Where tables, checkpoints and reports live. Default: $SLUICE_ROOT, else .sluice",
     ),
 ]
+
+
+def is_one_place() -> bool:
+    """True where results and errors go to one terminal, file or pipe."""
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (OSError, ValueError):  # a stream without a file
+        return False
 
 
 def pipelines_folder() -> Path:

@@ -1,4 +1,4 @@
-"""Verbs that look and change nothing: list, validate, plan, report."""
+"""Verbs that look and change nothing: validate, plan, report."""
 
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,13 @@ import typer
 
 from ..backlog import StepBacklog, describe_landing, measure_pipeline
 from ..errors import ExitCode, SluiceError, SourceError, SpecError
-from ..report import latest_report, list_reports, read_report, render_text, report_path
+from ..report import (
+    latest_report,
+    list_reports,
+    read_report,
+    render_text,
+    report_path,
+)
 from ..report.estimate import RUNS, Amount, estimate_run
 from ..spec import (
     FileSource,
@@ -30,46 +36,6 @@ _NOT_CHECKED = (
     "not checked: columns, SQL, Python and rules as Spark sees them; `--spark` builds every step "
     "without data"
 )
-
-
-@app.command("list")
-def list_pipelines(root: Root = None) -> None:
-    """Show every pipeline: schedule, last run, balance."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(
-        "pipeline", "schedule", "steps", "last run", "status", "balance", box=None, pad_edge=False
-    )
-    broken = []
-    for path in find_pipelines(pipelines_folder()):
-        try:
-            pipeline = load_pipeline(path)
-        except SluiceError as error:
-            broken.append(error)
-            table.add_row(path.stem, "", "", "", "broken", "")
-            continue
-        last = latest_report(Paths.under(root, pipeline.name).reports())
-        seen = (
-            (f"{last.ended:%Y-%m-%d %H:%M}", last.status, last.counts.line)
-            if last
-            else ("never", "", "")
-        )
-        table.add_row(
-            path.stem,
-            _describe_schedule(pipeline),
-            ", ".join(step.name for step in pipeline.steps),
-            *seen,
-        )
-    Console(highlight=False, soft_wrap=True, emoji=False).print(table)
-    if broken:
-        raise broken[0]
-
-
-def _describe_schedule(pipeline: Pipeline) -> str:
-    if isinstance(pipeline.schedule, timedelta):
-        return f"every {format_duration(pipeline.schedule)}"
-    return pipeline.schedule or "by hand"
 
 
 @app.command()

@@ -10,7 +10,7 @@ from ..errors import SpecError
 from ..report import render_text
 from ..spec import RunRequest, Window
 from ..storage import Paths
-from .app import Name, Root, Spec, app, err, load, out
+from .app import Name, Root, Spec, app, err, is_one_place, load, out
 
 Master = Annotated[
     str | None,
@@ -107,13 +107,16 @@ def backfill(
 
 
 def show_run(request: RunRequest) -> None:
-    """Run, show the way and the report, and exit with its code."""
+    """Run, show the way and the report, and exit with its code.
+
+    The report holds the error; it is told beside it only where that goes elsewhere.
+    """
     from ..runner import run_pipeline
     from .progress import show_progress
 
     with show_progress() as progress:
         report = run_pipeline(request, progress)
-    if report.error:
+    if report.error and not is_one_place():
         err.print(report.error, style="red")
     out.print(render_text(report))
     raise typer.Exit(int(report.exit_code))

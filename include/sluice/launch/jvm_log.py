@@ -1,5 +1,7 @@
-"""What a JVM prints as it starts and runs is of use only when something went wrong."""
+"""What a JVM prints as it starts and runs, and what Python logs, is of use only when something went
+wrong."""
 
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,7 +16,8 @@ JVM_LOG = "SLUICE_JVM_LOG"
 def divert_jvm_output(
     is_failure: Callable[[BaseException], bool], tell: Callable[[str], None]
 ) -> Iterator[None]:
-    """Keep silent what a JVM prints during the block; nothing where the user chose a file for it.
+    """Keep silent what a JVM prints and what Python logs during the block; nothing where the user
+    chose a file for it.
 
     Args:
         is_failure: whether what the block raised means that something went wrong.
@@ -28,7 +31,8 @@ def divert_jvm_output(
     log, failed = Path(name), False
     os.environ[JVM_LOG] = name
     try:
-        yield
+        with _divert_logging(name):
+            yield
     except BaseException as error:
         failed = is_failure(error)
         raise
@@ -38,3 +42,17 @@ def divert_jvm_output(
             tell(f"What Spark itself said: {log}")
         else:
             log.unlink()
+
+
+@contextmanager
+def _divert_logging(file: str) -> Iterator[None]:
+    """Write warnings and worse to a file; without a handler Python prints them."""
+    handler, root = logging.FileHandler(file, delay=True), logging.getLogger()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        handler.close()

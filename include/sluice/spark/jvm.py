@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -61,6 +62,19 @@ def end_jvm(timeout: float) -> None:
     gateway.proc.stdin.close()  # the JVM ends when its standard input does
     gateway.proc.wait(timeout)
     SparkContext._gateway = SparkContext._jvm = None
+
+
+def has_jvm_ended(patience: float = 2.0) -> bool:
+    """True where the JVM that this process started is gone within some seconds; a connection to it
+    breaks a moment before it is."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def jvm_of(session: SparkSession) -> Any:

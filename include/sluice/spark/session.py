@@ -13,8 +13,8 @@ import pyspark
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from ..errors import PreflightError
-from .jvm import JVM_GONE, start_jvm
+from ..errors import PreflightError, TransientError
+from .jvm import JVM_GONE, has_jvm_ended, start_jvm
 
 TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
@@ -66,6 +66,13 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
         spark = builder.getOrCreate()
     try:
         yield spark
+    except JVM_GONE as error:
+        if not has_jvm_ended():
+            raise
+        raise TransientError(
+            "the JVM ended in the middle of the run: it was killed, or the machine had no memory",
+            do="Lower `spark.driver.memory`, or give the machine more, then run again",
+        ) from error
     finally:
         if borrowed is None:
             with suppress(*JVM_GONE):

@@ -1,0 +1,65 @@
+"""The verb that shows every pipeline: list."""
+
+from datetime import timedelta
+
+from rich.measure import Measurement
+from rich.table import Table
+
+from ..errors import SluiceError
+from ..report import RunReport, latest_report
+from ..spec import Pipeline, find_pipelines, load_pipeline
+from ..spec.quantities import format_duration
+from ..storage import Paths
+from .app import Root, app, out, pipelines_folder
+
+_WIDEST = 1000
+"""Columns of a terminal that nobody has: how wide a table would be is asked for it."""
+
+
+@app.command("list")
+def list_pipelines(root: Root = None) -> None:
+    """Show every pipeline: schedule, last run, balance."""
+    rows: list[tuple[str, str, RunReport | None, str]] = []
+    broken = []
+    for path in find_pipelines(pipelines_folder()):
+        try:
+            pipeline = load_pipeline(path)
+        except SluiceError as error:
+            broken.append(error)
+            rows.append((path.stem, "", None, ""))
+            continue
+        last = latest_report(Paths.under(root, pipeline.name).reports())
+        steps = ", ".join(step.name for step in pipeline.steps)
+        rows.append((path.stem, _describe_schedule(pipeline), last, steps))
+    whole = _list_rows(rows, whole=True)
+    needed = Measurement.get(out, out.options.update(max_width=_WIDEST), whole).maximum
+    out.print(whole if needed <= out.width else _list_rows(rows, whole=False))
+    if broken:
+        raise broken[0]
+
+
+def _list_rows(rows: list[tuple[str, str, RunReport | None, str]], whole: bool) -> Table:
+    """A table of pipelines. Args: rows: name, schedule, last report, steps (none: a broken file).
+    whole: with steps and balance, for terminals that are wide enough; else a line is at most as
+    wide as the terminal, and only long names and schedules are broken."""
+    more = (["steps"], ["balance"]) if whole else ([], ["written"])
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for title in ("pipeline", "schedule", *more[0], "last run", "status", *more[1]):
+        long = title in ("pipeline", "schedule")
+        table.add_column(title, overflow="fold", no_wrap=not long)
+    for name, schedule, last, steps in rows:
+        seen = (
+            (f"{last.ended:%Y-%m-%d %H:%M}", last.status)
+            if last
+            else ("never" if steps else "", "" if steps else "broken")
+        )
+        counts = last.counts if last else None
+        rest = (counts.line if whole else f"{counts.written:,}") if counts else ""
+        table.add_row(name, schedule, *([steps] if whole else []), *seen, rest)
+    return table
+
+
+def _describe_schedule(pipeline: Pipeline) -> str:
+    if isinstance(pipeline.schedule, timedelta):
+        return f"every {format_duration(pipeline.schedule)}"
+    return pipeline.schedule or "by hand"
