@@ -46,7 +46,7 @@ test: $(READY) $(BROWSER) ## Run the linters and every test, layer by layer
 	@$(BIN)/python tests/run.py
 
 ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables in ROOT
-	@LANDING="$(LANDING)" $(BIN)/python -m sluice.orchestration.standalone --port $(PORT) --root $(ROOT)
+	@LANDING="$(LANDING)" $(BIN)/python -m sluice.orchestration.serve --port $(PORT) --root $(ROOT)
 
 bench: $(READY) $(DUCKDB) ## Measure runs against hand-written PySpark and DuckDB in SIZE pairs, a first load of ROWS; ONLY=P4,P7 some of them; GROUP=growth what grows, GROUP=days fifty days
 	@$(BIN)/sluice jars fetch kafka broker

@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import psutil
 
@@ -94,37 +93,51 @@ def start_standalone(
     Everything the processes print is in `<root>/airflow/standalone.log`. Raises PreflightError with
     the end of that file when Airflow is not ready within `timeout` seconds.
     """
-    env = dict(standalone_environment(root, port) if env is None else env)
-    home = Path(env["AIRFLOW_HOME"])
-    home.mkdir(parents=True, exist_ok=True)
-    log = home / "standalone.log"
+    env = standalone_environment(root, port) if env is None else env
+    with start_supervised(env, timeout=timeout) as (_, client):
+        yield client
+
+
+@contextmanager
+def start_supervised(
+    env: Mapping[str, str], *options: str, timeout: float = 300
+) -> Iterator[tuple[subprocess.Popen, AirflowClient]]:
+    """The process that runs `supervise`, and a client, as soon as Airflow is ready; at the end of
+    the block every process of it is ended. Raises PreflightError as `start_standalone` does.
+
+    It leads a session of its own: Ctrl-C reaches only us, and we end the session as a whole.
+    """
+    log = find_log(env)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    began = log.stat().st_size if log.exists() else 0
     with log.open("ab") as output:
-        process = _start_supervisor(env, output)
+        process = subprocess.Popen(
+            [sys.executable, "-m", _MODULE, *options],
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
     try:
         client = AirflowClient(env["AIRFLOW__API__BASE_URL"], env)
         deadline = time.monotonic() + timeout
         while not client.is_healthy():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise PreflightError(
-                    "Airflow did not start", where=str(log), do=f"It ends with:\n{_tail(log)}"
+                    "Airflow did not start",
+                    where=str(log),
+                    do=f"It ends with:\n{read_tail(log, began)}",
                 )
             time.sleep(0.5)
-        yield client
+        yield process, client
     finally:
         end_session(process)
 
 
-def _start_supervisor(env: Mapping[str, str], output: IO | None, *options: str) -> subprocess.Popen:
-    """The process that runs `supervise`, leader of a session of its own: Ctrl-C reaches only us,
-    and we end the session as a whole."""
-    return subprocess.Popen(
-        [sys.executable, "-m", _MODULE, *options],
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        start_new_session=True,
-    )
+def find_log(env: Mapping[str, str]) -> Path:
+    """The file of everything that Airflow's processes print."""
+    return Path(env["AIRFLOW_HOME"]) / "standalone.log"
 
 
 def end_session(process: subprocess.Popen, patience: float = 10) -> None:
@@ -163,8 +176,10 @@ def _signal(send) -> None:
         return  # it ended by itself
 
 
-def _tail(log: Path, lines: int = 20) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+def read_tail(log: Path, began: int = 0, lines: int = 20) -> str:
+    """The last lines of a log. Args: began: bytes that earlier processes wrote."""
+    text = log.read_bytes()[began:].decode(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
 
 
 def keep_secrets(path: Path, names: Iterable[str]) -> dict[str, str]:
@@ -213,32 +228,10 @@ def supervise(env: Mapping[str, str], triggerer: bool) -> int:
 
 
 def main() -> int:
-    """Entry point: with `--port` a person's Airflow in the foreground, without arguments the
-    process behind `start_standalone`."""
-    parser = argparse.ArgumentParser(description="Start Airflow with the project's DAGs.")
-    parser.add_argument("--port", type=int, help="port of the web page")
-    parser.add_argument(
-        "--root",
-        default=os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice",
-        help="folder of tables, checkpoints, reports and Airflow's files",
-    )
-    parser.add_argument("--triggerer", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.port is None:
-        return supervise(os.environ, options.triggerer)
-    env = standalone_environment(options.root, options.port)
-    print(
-        f"Airflow starts at {env['AIRFLOW__API__BASE_URL']} (user admin, password "
-        f"{AirflowClient.read_password(env)}). Ctrl-C ends it.",
-        flush=True,
-    )
-    process = _start_supervisor(env, None, "--triggerer")
-    try:
-        return process.wait()
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        end_session(process)
+    """The process behind `start_supervised`."""
+    parser = argparse.ArgumentParser(description="Run Airflow's parts until one of them ends.")
+    parser.add_argument("--triggerer", action="store_true", help="run a triggerer as well")
+    return supervise(os.environ, parser.parse_args().triggerer)
 
 
 if __name__ == "__main__":
