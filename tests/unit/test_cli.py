@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -252,11 +253,24 @@ def test_an_error_is_told_once_in_each_place(project, errors):
     assert each == [1, int(errors == subprocess.PIPE)]
 
 
+def test_ctrl_c_during_a_run_says_what_stays_and_names_no_log(project, monkeypatch):
+    def run_pipeline(request, progress):
+        logging.getLogger("sluice.any").warning("no more than that")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_pipeline", run_pipeline)
+    result = call("run", "visits")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr.startswith("interrupted: what was committed stays")
+    assert len(result.stderr.splitlines()) == 1
+
+
 def test_what_is_logged_during_a_verb_is_in_the_log_that_a_failure_names(
     project, monkeypatch, capsys
 ):
     def run_pipeline(request, progress):
         logging.getLogger("sluice.any").warning("the finest detail")
+        warnings.warn("of a library", FutureWarning, stacklevel=1)
         return make_report("failed", ExitCode.TRANSIENT, "it broke")
 
     monkeypatch.setattr(runner, "run_pipeline", run_pipeline)
@@ -264,6 +278,8 @@ def test_what_is_logged_during_a_verb_is_in_the_log_that_a_failure_names(
     assert "finest detail" not in result.output + "".join(capsys.readouterr())
     log = Path(result.stderr.splitlines()[-1].removeprefix("What Spark itself said: "))
     assert "WARNING sluice.any: the finest detail" in log.read_text()
+    assert "FutureWarning: of a library" in log.read_text()
+    assert "of a library" not in result.output
     log.unlink()
 
 

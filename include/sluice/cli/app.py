@@ -29,7 +29,9 @@ class Output:
 out, err = Output(), Output(to_err=True)
 
 
-_FINE = (ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.STOPPED_BY_RULE)
+INTERRUPTED = 130
+"""What a shell takes for Ctrl-C."""
+_FINE = (ExitCode.DONE, ExitCode.NOTHING_NEW, ExitCode.STOPPED_BY_RULE, INTERRUPTED)
 
 
 class _Verbs(typer.core.TyperGroup):
@@ -48,6 +50,8 @@ class _Verbs(typer.core.TyperGroup):
 
 
 def _is_failure(error: BaseException) -> bool:
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return False
     return not (isinstance(error, typer.Exit) and error.exit_code in _FINE)
 
 

@@ -10,7 +10,7 @@ from ..errors import SpecError
 from ..report import render_text
 from ..spec import RunRequest, Window
 from ..storage import Paths
-from .app import Name, Root, Spec, app, err, is_one_place, load, out
+from .app import INTERRUPTED, Name, Root, Spec, app, err, is_one_place, load, out
 
 Master = Annotated[
     str | None,
@@ -114,8 +114,12 @@ def show_run(request: RunRequest) -> None:
     from ..runner import run_pipeline
     from .progress import show_progress
 
-    with show_progress() as progress:
-        report = run_pipeline(request, progress)
+    try:
+        with show_progress() as progress:
+            report = run_pipeline(request, progress)
+    except KeyboardInterrupt:
+        err.print("interrupted: what was committed stays, and the next run goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
     if report.error and not is_one_place():
         err.print(report.error, style="red")
     out.print(render_text(report))

@@ -48,6 +48,9 @@ def main() -> int:
     except SluiceError as error:
         print(error, file=sys.stderr)
         return int(error.exit_code)
+    except KeyboardInterrupt:
+        print("interrupted: Airflow has ended", file=sys.stderr)
+        return 130
     _print_reports(runs)
     _print_summary(runs)
     print(f"\n{time.monotonic() - began:.0f} seconds")

@@ -46,13 +46,15 @@ def divert_jvm_output(
 
 @contextmanager
 def _divert_logging(file: str) -> Iterator[None]:
-    """Write warnings and worse to a file; without a handler Python prints them."""
+    """Write warnings, Python's own among them, and worse to a file; Python else prints them."""
     handler, root = logging.FileHandler(file, delay=True), logging.getLogger()
     handler.setLevel(logging.WARNING)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
+    logging.captureWarnings(True)
     try:
         yield
     finally:
+        logging.captureWarnings(False)
         root.removeHandler(handler)
         handler.close()
