@@ -4,7 +4,6 @@ import json
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from .app import Name, Root, Spec, app, load, out
 
@@ -30,13 +29,13 @@ def check(
     for found in check_pipeline(pipeline, root):
         findings.append(found)
         if not as_json:
-            mark = Text("ok    ", style="green") if found.ok else Text("failed", style="red")
-            out.print(mark, f"{found.seconds:5.2f} s  {found.part}: {found.says}", markup=False)
+            mark = typer.style("ok    ", "green") if found.ok else typer.style("failed", "red")
+            out.print(f"{mark} {found.seconds:5.2f} s  {found.part}: {found.says}")
     if as_json:
         listed = [
             {"part": f.part, "ok": f.ok, "says": f.says, "seconds": round(f.seconds, 3)}
             for f in findings
         ]
-        out.print(json.dumps(listed, indent=2), markup=False)
+        out.print(json.dumps(listed, indent=2))
     if failed := [found.exit_code for found in findings if not found.ok]:
         raise typer.Exit(int(max(failed)))

@@ -1,16 +1,17 @@
 """The verb that shows every pipeline: list."""
 
 from datetime import timedelta
-
-from rich.measure import Measurement
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from ..errors import SluiceError
 from ..report import RunReport, latest_report
 from ..spec import Pipeline, find_pipelines, load_pipeline
 from ..spec.quantities import format_duration
 from ..storage import Paths
-from .app import Root, app, out, pipelines_folder
+from .app import Root, app, pipelines_folder
+
+if TYPE_CHECKING:  # the other verbs start sooner without
+    from rich.table import Table
 
 _WIDEST = 1000
 """Columns of a terminal that nobody has: how wide a table would be is asked for it."""
@@ -19,6 +20,10 @@ _WIDEST = 1000
 @app.command("list")
 def list_pipelines(root: Root = None) -> None:
     """Show every pipeline: schedule, last run, balance."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    out = Console(highlight=False, soft_wrap=True, emoji=False)
     rows: list[tuple[str, str, RunReport | None, str]] = []
     broken = []
     for path in find_pipelines(pipelines_folder()):
@@ -38,10 +43,12 @@ def list_pipelines(root: Root = None) -> None:
         raise broken[0]
 
 
-def _list_rows(rows: list[tuple[str, str, RunReport | None, str]], whole: bool) -> Table:
+def _list_rows(rows: list[tuple[str, str, RunReport | None, str]], whole: bool) -> "Table":
     """A table of pipelines. Args: rows: name, schedule, last report, steps (none: a broken file).
     whole: with steps and balance, for terminals that are wide enough; else a line is at most as
     wide as the terminal, and only long names and schedules are broken."""
+    from rich.table import Table
+
     more = (["steps"], ["balance"]) if whole else ([], ["written"])
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     for title in ("pipeline", "schedule", *more[0], "last run", "status", *more[1]):
