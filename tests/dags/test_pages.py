@@ -1,13 +1,18 @@
 """Who sees which page of Airflow's UI, and what stands there."""
 
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
-from sluice.report.model import BatchReport, Counts, Outcome, RuleResult, RunReport, StepReport
-from sluice.report.store import report_path, write_report
+from sluice.report import history
+from sluice.report.model import RunReport
+from sluice.report.store import report_path
 from sluice.storage import Paths
+from sluice.ui import quarantine as quarantine_page
 
 from tests.airflow_service import write_pipeline
+from tests.stored_reports import store_history, store_idle_run, store_refused, store_run
 
 RUN_ID = "manual__2026-01-01T00:00:00+00:00"
 REPORT = "/sluice/report"
@@ -74,38 +79,7 @@ def not_secret(monkeypatch):
 
 def store(pipeline: str, run_id: str = RUN_ID, **changes) -> RunReport:
     """Write a report with one failing rule."""
-    now = datetime.now(UTC)
-    counts = Counts(read=10, entered=10, made=10, written=9, quarantined=1)
-    rule = RuleResult(
-        name=changes.pop("rule", "seconds_not_negative"),
-        type="expect_column_values_to_be_between",
-        level="row",
-        on_fail="quarantine",
-        outcome=Outcome.FAILED,
-        evaluated=10,
-        unexpected=1,
-    )
-    step = StepReport(
-        name=pipeline,
-        target="t",
-        quarantine="q",
-        counts=counts,
-        batches=[BatchReport(batch_id=0, counts=counts)],
-        rules=[rule],
-    )
-    report = RunReport(
-        **{
-            "pipeline": pipeline,
-            "run_id": run_id,
-            "started": now,
-            "ended": now,
-            "status": "done",
-            "steps": [step],
-        }
-        | changes
-    )
-    write_report(report, Paths.under(None, pipeline).reports())
-    return report
+    return store_run(Paths.under(None, pipeline), run_id, datetime.now(UTC), **changes)
 
 
 @pytest.fixture
@@ -125,6 +99,9 @@ def no_reports(site):
         "/sluice/",
         f"{REPORT}?dag_id=visits&run_id=x",
         f"{REPORT}?dag_id=nowhere&run_id=x",
+        "/sluice/history?dag_id=visits",
+        "/sluice/quarantine?dag_id=visits",
+        "/sluice/open?dag_id=visits",
         "/sluice/anything",
     ],
 )
@@ -172,11 +149,13 @@ def test_the_link_on_the_overview_leads_to_the_report(site, viewer, no_reports):
     assert "seconds_not_negative" in answer.text
 
 
-def test_the_report_is_the_file_the_run_wrote(site, viewer, no_reports):
+def test_the_report_is_the_file_the_run_wrote_under_links(site, viewer, no_reports):
     store("visits")
     answer = site.get(REPORT, params={"dag_id": "visits", "run_id": RUN_ID}, headers=viewer)
+    links = re.search(r"(?s)<style>\.ways.*?</nav>\n", answer.text)[0]
+    assert set(re.findall('href="([a-z.]+)', links)) == {".", "history", "quarantine", "open"}
     assert (
-        answer.text
+        answer.text.replace(links, "")
         == report_path(Paths.under(None, "visits").reports(), RUN_ID, "html").read_text()
     )
 
@@ -323,7 +302,220 @@ def test_airflow_offers_the_navigation_entry_and_the_tab(site, viewer):
     plugins = site.get("/api/v2/plugins", headers=viewer).json()["plugins"]
     views = next(plugin for plugin in plugins if plugin["name"] == "sluice")["external_views"]
     assert {(view["name"], view["destination"]) for view in views} == {
-        ("Data quality", "nav"),
+        ("Quality", "nav"),
         ("Quality report", "dag_run"),
     }
     assert site.get("/api/v2/plugins/importErrors", headers=viewer).json()["import_errors"] == []
+
+
+@pytest.fixture
+def page(site, viewer):
+    """page(path, **query) is what a viewer is answered below `/sluice/`."""
+    return lambda path, **query: site.get(f"/sluice/{path}", params=query, headers=viewer)
+
+
+def now() -> datetime:
+    """This moment."""
+    return datetime.now(UTC)
+
+
+@pytest.mark.parametrize("path", ["history", "quarantine", "open"])
+@pytest.mark.parametrize("dag_id", ["secret", "secret_backfill"])
+def test_no_page_of_a_dag_is_shown_without_it(page, not_secret, no_reports, path, dag_id):
+    store("secret", rule="told_to_nobody")
+    store_refused(Paths.under(None, "secret"), "visits", [("told_to_nobody", ["null_key"], None)])
+    answer = page(path, dag_id=dag_id)
+    assert answer.status_code == 403
+    assert "told_to_nobody" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["history", "quarantine", "open", "report"])
+def test_a_page_of_a_dag_asks_for_the_dag(page, path):
+    assert page(path).status_code in (403, 422)
+
+
+@pytest.mark.parametrize("path", ["history", "quarantine"])
+@pytest.mark.parametrize("dag_id", ["../secret", "..", "nowhere"])
+def test_what_is_no_pipeline_has_no_history_and_no_quarantine(page, no_reports, path, dag_id):
+    answer = page(path, dag_id=dag_id)
+    assert answer.status_code in (403, 404)
+
+
+def test_the_history_shows_thirty_runs_with_their_fates_and_failing_rules(page, no_reports):
+    runs = store_history(Paths.under(None, "visits"), 40, now())
+    text = page("history", dag_id="visits").text
+    newest = next(run for run in reversed(runs) if run.status == "done")
+    assert text.count("<tr") == 1 + 30
+    assert f'role="img" aria-label="{newest.counts.line}"' in text
+    assert 'class="fill-quarantined"' in text
+    assert "report?dag_id=visits&amp;run_id=hour_0036#rule-visits-seconds_not_negative" in text
+    assert "hour_0009" not in text
+
+
+def test_the_history_shows_idle_runs_as_such(page, no_reports):
+    paths = Paths.under(None, "visits")
+    store("visits")
+    for n in range(3):
+        store_idle_run(paths, f"idle_{n}", now())
+    text = page("history", dag_id="visits").text
+    assert "3 idle runs since" in text
+    assert text.count('<svg class="bar"') == 1
+
+
+def test_the_history_reads_the_newest_reports_only_and_each_once(page, no_reports, monkeypatch):
+    store_history(Paths.under(None, "visits"), 200, now())
+    history._read_summary.cache_clear()
+    read, read_bytes = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or read_bytes(path))
+    page("history", dag_id="visits")
+    assert 30 <= len(read) <= 40
+    page("history", dag_id="visits")
+    page("")
+    assert len(read) <= 40
+
+
+def test_a_report_that_is_written_anew_is_read_anew(page, no_reports):
+    store("visits", rule="the_old_one")
+    assert "the_old_one failed" in page("history", dag_id="visits").text
+    store("visits", rule="one_of_another_name")
+    assert "one_of_another_name failed" in page("history", dag_id="visits").text
+
+
+def test_an_idle_run_links_the_last_one_with_something_to_do(page, no_reports):
+    store("visits", "worked")
+    store_idle_run(Paths.under(None, "visits"), "idle", now())
+    link = "report?dag_id=visits&amp;run_id=worked"
+    overview = page("").text
+    assert link in overview
+    assert "seconds_not_negative failed" in overview
+    report = page("report", dag_id="visits", run_id="idle").text
+    assert f'<a href="{link}">The last run with something to do</a>' in report
+    file = report_path(Paths.under(None, "visits").reports(), "idle", "html").read_text()
+    assert '<a href="worked.html">The last run with something to do</a>' in file
+
+
+def test_a_run_without_rules_is_not_said_to_have_passed_them(page, no_reports):
+    store("visits", steps=[])
+    assert "none evaluated" in page("").text
+    assert "passed" not in page("").text
+
+
+def test_a_link_of_a_failing_rule_leads_to_the_rule_in_the_report(page, no_reports):
+    store("visits", rule="a rule: 50 %")
+    anchor = re.search('#(rule-visits-[^"]+)"', page("").text)[1]
+    assert f'id="{anchor}"' in page("report", dag_id="visits", run_id=RUN_ID).text
+
+
+def refuse(rows, name: str = "visits") -> str:
+    """Write rows into the quarantine table of a pipeline's only step."""
+    return store_refused(Paths.under(None, name), "visits", rows, RUN_ID)
+
+
+def test_the_quarantine_shows_reasons_counts_and_rows(page, no_reports):
+    refuse([('{"id": 1}', ["null_time"], None), ('{"id": 2}', ["null_time", "seconds"], "why")])
+    text = page("quarantine", dag_id="visits").text
+    assert "2 rows in quarantine" in text
+    assert re.search(r'reason=null_time">null_time</a></th><td class="right">2</td>', text)
+    assert re.search(r'reason=seconds">seconds</a></th><td class="right">1</td>', text)
+    assert "{&#34;id&#34;: 1}" in text
+    assert "report?dag_id=visits&amp;run_id=manual__2026" in text
+
+
+def test_the_quarantine_can_be_asked_for_a_reason(page, no_reports):
+    refuse([("first", ["it's odd"], None), ("second", ["other"], None)])
+    text = page("quarantine", dag_id="visits", reason="it's odd").text
+    assert "<code>first</code>" in text
+    assert "<code>second</code>" not in text
+    assert "None." in page("quarantine", dag_id="visits", reason="x') OR ('1'='1").text
+
+
+def test_a_pipeline_without_refused_rows_says_so(page, no_reports):
+    assert "No run has refused a row" in page("quarantine", dag_id="visits").text
+
+
+def test_the_quarantine_hides_what_is_marked_pii(page, no_reports, monkeypatch):
+    load = quarantine_page.load_pipeline
+    monkeypatch.setattr(
+        quarantine_page,
+        "load_pipeline",
+        lambda path: load(path).model_copy(update={"pii": ["page"]}),
+    )
+    refuse(
+        [
+            ('{"id": 1, "page": "/private"}', ["null_time"], None),
+            ("/private in text that is no JSON", ["malformed"], None),
+            ('{"id": 2, "page": "/private", "rest": "' + "x" * 30_000 + '"}', ["late"], None),
+        ]
+    )
+    text = page("quarantine", dag_id="visits").text
+    assert "/private" not in text
+    assert text.count("hidden: pii") == 3
+    assert "marked <code>pii</code>: page" in text
+
+
+def test_a_refused_row_is_escaped(page, no_reports):
+    hostile = "<script>alert(1)</script>\u202e"
+    refuse([(hostile, [hostile], hostile)])
+    answer = page("quarantine", dag_id="visits", reason=hostile)
+    assert "<script" not in answer.text
+    assert "\u202e" not in answer.text
+    assert "&lt;script&gt;alert(1)" in answer.text
+    assert "script-src" not in answer.headers["content-security-policy"]
+
+
+def test_the_quarantine_is_limited_in_rows_and_in_the_length_of_values(page, no_reports):
+    refuse([(f"{n:03}" + "y" * 100_000, ["r" * 5000], "d" * 5000) for n in range(60)])
+    text = page("quarantine", dag_id="visits").text
+    assert text.count("… and more") == 1 + 3 * 50
+    assert "No more than 50 rows are shown" in text
+    assert "<code>059" in text
+    assert "<code>009" not in text
+    assert len(text) < 150_000
+
+
+def test_a_quarantine_that_only_spark_can_read_says_what_does(page, no_reports):
+    commit = Path(refuse([("row", ["why"], None)])) / "_delta_log" / f"{0:020}.json"
+    asked = (
+        '"minReaderVersion":3,"minWriterVersion":7,'
+        '"readerFeatures":["typeWidening"],"writerFeatures":["typeWidening"]'
+    )
+    written = '"minReaderVersion":\\d+,"minWriterVersion":\\d+'
+    commit.write_text(re.sub(written, asked, commit.read_text(), count=1))
+    text = page("quarantine", dag_id="visits").text
+    assert "Only Spark can read this table" in text
+    assert "sluice show visits --step visits --quarantine" in text
+
+
+def test_a_damaged_quarantine_is_told_in_a_sentence(page, no_reports):
+    table = Path(refuse([("row", ["why"], None)]))
+    for file in table.glob("*.parquet"):
+        file.unlink()
+    answer = page("quarantine", dag_id="visits")
+    assert answer.status_code == 200
+    assert "cannot be read" in answer.text
+
+
+def test_without_the_pipelines_file_no_refused_row_is_shown(page, no_reports, monkeypatch):
+    refuse([("told_to_nobody", ["why"], None)])
+    monkeypatch.setattr(quarantine_page, "find_pipelines", lambda folder: [])
+    answer = page("quarantine", dag_id="visits")
+    assert "told_to_nobody" not in answer.text
+    assert "no pipeline has this name" in answer.text
+
+
+def test_the_way_out_runs_its_own_script_and_no_other(page):
+    hostile = '"><script>alert(1)</script>'
+    answer = page("open", dag_id="visits", run_id=hostile)
+    assert answer.text.count("<script") == 1
+    assert 'href="../dags/visits/runs/%22%3E%3Cscript%3Ealert%281%29%3C%2Fscript%3E"' in answer.text
+    policy = answer.headers["content-security-policy"]
+    assert re.search(r"script-src 'sha256-[A-Za-z0-9+/]{43}='$", policy)
+    assert "unsafe-inline" not in policy.partition("script-src")[2]
+
+
+def test_the_icon_is_no_request(site, viewer):
+    plugins = site.get("/api/v2/plugins", headers=viewer).json()["plugins"]
+    views = next(plugin for plugin in plugins if plugin["name"] == "sluice")["external_views"]
+    for view in views:
+        assert view["icon"].startswith("data:image/svg+xml,%3Csvg")
+        assert view["icon_dark_mode"].startswith("data:image/svg+xml,%3Csvg")

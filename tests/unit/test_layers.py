@@ -36,7 +36,7 @@ ALLOWED = {
     "cli": _STATE
     | {"check", "launch", "propose", "query", "runner", "setup", "streaming", "verify"},
     "orchestration": _STATE | {"launch"},
-    "ui": _BASE | {"orchestration", "report"},
+    "ui": _BASE | {"orchestration", "query", "report"},
     "demo": _BASE | {"orchestration", "report"},
 }
 """Package (or module of the top) -> those it may import, at any place in its files."""

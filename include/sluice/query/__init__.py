@@ -1,7 +1,7 @@
 """SQL over the tables of pipelines: without a JVM, and by Spark where a table asks for more."""
 
-from .answer import Answer, query_tables
-from .delta import count_rows
+from .answer import Answer, query_stored, query_tables
+from .delta import Unreadable, count_rows
 from .pii import HIDDEN, hide_values
 from .stored import StoredTable, name_tables, tables_of
 
@@ -9,9 +9,11 @@ __all__ = [
     "HIDDEN",
     "Answer",
     "StoredTable",
+    "Unreadable",
     "count_rows",
     "hide_values",
     "name_tables",
+    "query_stored",
     "query_tables",
     "tables_of",
 ]

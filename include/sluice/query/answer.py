@@ -67,6 +67,17 @@ def _plain(value: Any) -> Any:
     return [_plain(inner) for inner in value]
 
 
+def query_stored(sql: str, named: dict[str, StoredTable], limit: int | None = None) -> Answer:
+    """The answer to a query, never by Spark.
+
+    Args: named: name in SQL -> table. limit: of the rows.
+
+    Raises SpecError for SQL that is no query or names what is not there, Unreadable for a table
+    that only Spark can read.
+    """
+    return Answer(*query_delta(sql, find_mentioned(sql, named), named), limit)
+
+
 def query_tables(
     sql: str,
     named: dict[str, StoredTable],
@@ -80,9 +91,8 @@ def query_tables(
 
     Raises SpecError for SQL that is no query or names what is not there.
     """
-    told = find_mentioned(sql, named)
     try:
-        return Answer(*query_delta(sql, told, named), limit)
+        return query_stored(sql, named, limit)
     except Unreadable as unreadable:
         say(f"Spark is started, because {unreadable}")
-        return Answer(*query_spark(sql, told, limit), limit)
+        return Answer(*query_spark(sql, find_mentioned(sql, named), limit), limit)

@@ -16,17 +16,23 @@ from .step_notes import step_notes
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from .history import RunSummary
+
 _MAX_BATCH_ROWS = 200
 
 
-def render_html(report: RunReport) -> str:
-    """The report as a page that needs nothing but a browser."""
+def render_html(report: RunReport, last: "tuple[RunReport | RunSummary, str] | None" = None) -> str:
+    """The report as a page that needs nothing but a browser.
+
+    Args: last: for an idle run, the last report of one that was not, and the way to its page.
+    """
     rules = [rule for step in report.steps for rule in step.rules]
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             report=report,
+            last=last,
             verdict=verdict.judge(report),
             version=__version__,
             next_step=verdict.next_step(report),

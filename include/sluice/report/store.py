@@ -2,11 +2,10 @@
 
 import logging
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import TerminalError
 from ..spec import clean_run_id
@@ -21,6 +20,17 @@ _log = logging.getLogger(__name__)
 # started. Both agree but for runs that overlap (a backfill beside the schedule), so this many more
 # are read than asked for.
 _OVERLAPPING_RUNS = 8
+_MOST_IDLE = 60
+"""So many reports of idle runs are passed over in search of one that is not."""
+
+
+class StoredReport(NamedTuple):
+    """The file of a report, as the listing of its folder tells it. `written`: seconds of the epoch.
+    `size`: bytes."""
+
+    written: float
+    name: str
+    size: int
 
 
 def report_path(folder: str | os.PathLike, run_id: str, suffix: str = "json") -> Path:
@@ -89,7 +99,9 @@ def _leave_out(report: RunReport, told: set[tuple[str, str]]) -> RunReport:
 
 def _write(report: RunReport, path: Path) -> None:
     """The JSON comes last: a run is listed when its JSON is there, and then its HTML is too."""
-    replace_file(path.with_suffix(".html"), render_html(report))
+    last = latest_worked(path.parent) if report.status == "nothing new" else None
+    link = (last, report_path(path.parent, last.run_id, "html").name) if last else None
+    replace_file(path.with_suffix(".html"), render_html(report, link))
     replace_file(path, report.model_dump_json(indent=1))
 
 
@@ -132,9 +144,11 @@ def list_reports(folder: str | os.PathLike, limit: int | None = None) -> list[Ru
     read. A file that is no report is skipped with a warning."""
     wanted = None if limit is None else limit + _OVERLAPPING_RUNS
     reports: list[RunReport] = []
-    for path in _newest_files(folder):
+    home = open_path(folder)
+    for file in newest_files(folder):
         if wanted is not None and len(reports) >= wanted:
             break
+        path = home / file.name
         try:
             reports.append(RunReport.model_validate_json(path.read_bytes()))
         except (ValueError, OSError) as error:
@@ -145,9 +159,22 @@ def list_reports(folder: str | os.PathLike, limit: int | None = None) -> list[Ru
     return reports[:limit]
 
 
+def newest_first(folder: str | os.PathLike, limit: int) -> list[StoredReport]:
+    """The files among which the reports of the last runs are, at most a few more than asked for."""
+    return newest_files(folder)[: limit + _OVERLAPPING_RUNS]
+
+
 def latest_report(folder: str | os.PathLike) -> RunReport | None:
     """The report of the run that started last; None when there is none."""
     return next(iter(list_reports(folder, limit=1)), None)
+
+
+def latest_worked(folder: str | os.PathLike) -> RunReport | None:
+    """The newest report of a run that was not idle, None where there is none among the newest
+    ones."""
+    home = open_path(folder)
+    found = (_read_file(home / file.name) for file in newest_files(folder)[:_MOST_IDLE])
+    return next((report for report in found if report and report.status != "nothing new"), None)
 
 
 def _started(report: RunReport) -> tuple[datetime, str]:
@@ -155,27 +182,28 @@ def _started(report: RunReport) -> tuple[datetime, str]:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC), report.run_id)
 
 
-def _newest_files(folder: str | os.PathLike) -> Iterator[Path]:
-    """JSON files by the time they were written, newest first; one listing, no request per file."""
+def newest_files(folder: str | os.PathLike) -> list[StoredReport]:
+    """The JSON files by the time they were written, newest first; one listing, no request per
+    file."""
     home = open_path(folder)
     try:
         found = _list_bucket(home) if is_remote(home) else _list_folder(home)
     except FileNotFoundError:
-        return
-    for _, name in sorted(found, reverse=True):
-        yield home / name
+        return []
+    return sorted(found, reverse=True)
 
 
-def _list_folder(home: Path) -> list[tuple[float, str]]:
+def _list_folder(home: Path) -> list[StoredReport]:
+    found = []
     with os.scandir(home) as entries:
-        return [
-            (entry.stat().st_mtime, entry.name)
-            for entry in entries
-            if entry.name.endswith(".json") and entry.is_file()
-        ]
+        for entry in entries:
+            if entry.name.endswith(".json") and entry.is_file():
+                stat = entry.stat()
+                found.append(StoredReport(stat.st_mtime, entry.name, stat.st_size))
+    return found
 
 
-def _list_bucket(home: Any) -> list[tuple[float, str]]:
+def _list_bucket(home: Any) -> list[StoredReport]:
     # fsspec remembers listings for the life of the process, and a UI's process lives long.
     home.fs.invalidate_cache()
     found = []
@@ -189,9 +217,8 @@ def _list_bucket(home: Any) -> list[tuple[float, str]]:
         )
         name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
         if name.endswith(".json") and entry.get("type") == "file":
-            found.append(
-                (written.timestamp() if isinstance(written, datetime) else float(written), name)
-            )
+            seconds = written.timestamp() if isinstance(written, datetime) else float(written)
+            found.append(StoredReport(seconds, name, int(entry.get("size") or 0)))
     return found
 
 

@@ -1,11 +1,11 @@
 """The pages as a FastAPI application: who is asked for first, then what the reports say.
 
-No page runs a script or loads anything from elsewhere.
+No page that shows data runs a script or loads anything from elsewhere.
 """
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Annotated
+from urllib.parse import urlencode
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity
@@ -16,76 +16,126 @@ from airflow.api_fastapi.core_api.security import (
 )
 from fastapi import Depends, FastAPI, Query
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, FileSystemLoader
 
+from ..errors import SluiceError
 from ..report import RunReport
+from ..report.counts import FATES
+from ..report.history import RunSummary, list_runs
 from ..report.render import render_html
-from ..report.store import latest_report, read_report, report_path
+from ..report.store import read_report, report_path
 from ..storage import Paths
-from .lookup import explain_missing_report, list_pipelines, pipeline_of
+from .history import MAX_RUNS, read_history
+from .leave import show_way_out
+from .lookup import explain_missing_report, is_idle, list_pipelines, pipeline_of
+from .page import HEADERS, draw, show_page
+from .quarantine import MAX_ROWS, read_quarantines
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
-        "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+_DagId = Annotated[str, Query(max_length=250)]
+_RunId = Annotated[str, Query(max_length=250)]
 
 
-def _page(template: str, status: int = 200, **values: object) -> HTMLResponse:
-    return HTMLResponse(_TEMPLATES.get_template(template).render(**values), status, HEADERS)
+def _reports(pipeline: str) -> str:
+    return Paths.under(None, pipeline).reports()
 
 
-def _rows(pipelines: Iterable[str]) -> list[tuple[str, RunReport | None]]:
-    """(pipeline, its newest report or None), those that block first, then by name."""
-    found = [(name, latest_report(Paths.under(None, name).reports())) for name in pipelines]
-    return sorted(found, key=lambda row: (row[1] is None, not (row[1] and row[1].blocks), row[0]))
+def _find_worked(runs: Iterable[RunSummary]) -> RunSummary | None:
+    """The newest run that had something to do."""
+    return next((run for run in runs if not run.idle), None)
+
+
+def _last_runs(pipeline: str) -> tuple[str, RunSummary | None, RunSummary | None]:
+    """(pipeline, its newest run, the newest that was not idle)."""
+    newest = next(iter(list_runs(_reports(pipeline), 1)), None)
+    idle = newest is not None and newest.idle
+    return pipeline, newest, _find_worked(list_runs(_reports(pipeline), MAX_RUNS)) if idle else None
 
 
 def show_overview(user: GetUserDep) -> HTMLResponse:
     """Every pipeline whose DAG the user may see: last run, balance line, failing rules, the way to
-    the report."""
+    the report. Those that block come first, then by name."""
     visible = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
-    return _page("overview.html", rows=_rows(list_pipelines(visible)))
+    rows = [_last_runs(name) for name in list_pipelines(visible)]
+    rows.sort(key=lambda row: (row[1] is None, not (row[1] and row[1].blocks), row[0]))
+    return show_page("overview.html", rows=rows)
 
 
-def show_report(
-    dag_id: Annotated[str, Query(max_length=250)], run_id: Annotated[str, Query(max_length=250)]
-) -> HTMLResponse:
-    """The HTML report of one run, as the run wrote it; else a sentence on why there is none and
-    what to do."""
+def _show_stranger(dag_id: str) -> HTMLResponse:
+    text = "This DAG is not a Sluice pipeline, so its runs have no quality report."
+    return show_page("message.html", 404, title=dag_id, text=text)
+
+
+def show_history(dag_id: _DagId) -> HTMLResponse:
+    """The last runs of a pipeline: the fates of their rows as bars, the rules that failed."""
     pipeline = pipeline_of(dag_id)
     if pipeline is None:
-        return _page(
-            "message.html",
-            404,
-            title=dag_id,
-            text="This DAG is not a Sluice pipeline, so its runs have no quality report.",
-        )
-    folder = Paths.under(None, pipeline).reports()
+        return _show_stranger(dag_id)
+    entries = read_history(pipeline)
+    return show_page("history.html", name=pipeline, entries=entries, fates=FATES)
+
+
+def show_quarantine(
+    dag_id: _DagId, reason: Annotated[str | None, Query(max_length=1000)] = None
+) -> HTMLResponse:
+    """The refused rows of a pipeline: reasons, counts and the newest rows, masked and cut."""
+    pipeline = pipeline_of(dag_id)
+    if pipeline is None:
+        return _show_stranger(dag_id)
+    try:
+        found, problem = read_quarantines(pipeline, reason), ""
+    except SluiceError as error:
+        found, problem = [], str(error)
+    return show_page(
+        "quarantine.html",
+        name=pipeline,
+        quarantines=found,
+        reason=reason,
+        most=MAX_ROWS,
+        problem=problem,
+    )
+
+
+def show_report(dag_id: _DagId, run_id: _RunId) -> HTMLResponse:
+    """The HTML report of one run, as the run wrote it, under links; else a sentence on why there
+    is none and what to do."""
+    pipeline = pipeline_of(dag_id)
+    if pipeline is None:
+        return _show_stranger(dag_id)
+    folder = _reports(pipeline)
     try:
         report = read_report(folder, run_id)
     except FileNotFoundError:
-        return _page(
+        idle = is_idle(dag_id, run_id)
+        return show_page(
             "message.html",
             404,
             title=f"{dag_id} · {run_id}",
             text=explain_missing_report(dag_id, run_id),
+            name=pipeline,
+            dag_id=dag_id,
+            worked=_find_worked(list_runs(folder, MAX_RUNS)) if idle else None,
         )
+    ways = draw("report_ways.html", name=pipeline, dag_id=dag_id, run_id=run_id)
+    html = _read_html(folder, report)
+    return HTMLResponse(html.replace("<main>", f"<main>{ways}", 1), headers=HEADERS)
+
+
+def _read_html(folder: str, report: RunReport) -> str:
+    """The page that the run wrote; drawn again where it is lost, and where it would link a file
+    beside it."""
+    if report.status == "nothing new":
+        return render_html(report, _link_last(folder, report.pipeline))
     try:
-        html = report_path(folder, run_id, "html").read_text(encoding="utf-8")
+        return report_path(folder, report.run_id, "html").read_text(encoding="utf-8")
     except FileNotFoundError:
-        html = render_html(report)
-    return HTMLResponse(html, headers=HEADERS)
+        return render_html(report)
+
+
+def _link_last(folder: str, pipeline: str) -> tuple[RunSummary, str] | None:
+    """The last run with something to do, and the way to its report among these pages."""
+    last = _find_worked(list_runs(folder, MAX_RUNS))
+    if last is None:
+        return None
+    return last, f"report?{urlencode({'dag_id': pipeline, 'run_id': last.run_id})}"
 
 
 def create_app() -> FastAPI:
@@ -98,9 +148,13 @@ def create_app() -> FastAPI:
         openapi_url=None,
     )
     app.get("/", response_class=HTMLResponse)(show_overview)
-    app.get(
-        "/report",
-        response_class=HTMLResponse,
-        dependencies=[Depends(requires_access_dag("GET", DagAccessEntity.RUN))],
-    )(show_report)
+    of_a_dag = [Depends(requires_access_dag("GET", DagAccessEntity.RUN))]
+    pages: dict[str, Callable[..., HTMLResponse]] = {
+        "/history": show_history,
+        "/quarantine": show_quarantine,
+        "/report": show_report,
+        "/open": show_way_out,
+    }
+    for path, show in pages.items():
+        app.get(path, response_class=HTMLResponse, dependencies=of_a_dag)(show)
     return app

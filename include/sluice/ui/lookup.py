@@ -3,6 +3,8 @@ left no report.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 
 from airflow.models.dag import DagTag
 from airflow.models.dagrun import DagRun
@@ -10,6 +12,20 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from ..orchestration.dag import BACKFILL
+from ..report.units import to_utc
+
+_MOST_SILENT = 500
+
+
+@dataclass(frozen=True)
+class SilentRun:
+    """A run that ended and may have left no report. `moment`: it started, UTC. `idle`: it
+    succeeded, so there was nothing to report."""
+
+    dag_id: str
+    run_id: str
+    moment: datetime
+    idle: bool
 
 
 def _tags_of(dag_ids: Iterable[str]) -> dict[str, set[str]]:
@@ -40,12 +56,42 @@ def pipeline_of(dag_id: str) -> str | None:
     return dag_id.removesuffix(BACKFILL) if "backfill" in tags else dag_id
 
 
-def explain_missing_report(dag_id: str, run_id: str) -> str:
-    """One or two sentences: why this run has no report, and what to do."""
+def list_silent_runs(pipeline: str, since: datetime | None) -> list[SilentRun]:
+    """The ended runs of a pipeline's two DAGs, newest first, at most a few hundred.
+
+    Args: since: only those that started later.
+    """
+    query = select(DagRun.dag_id, DagRun.run_id, DagRun.start_date, DagRun.state).where(
+        DagRun.dag_id.in_([pipeline, f"{pipeline}{BACKFILL}"]),
+        DagRun.state.in_(["success", "failed"]),
+        DagRun.start_date.is_not(None),
+    )
+    if since is not None:
+        query = query.where(DagRun.start_date > since)
     with create_session() as session:
-        state = session.scalar(
+        found = session.execute(query.order_by(DagRun.start_date.desc()).limit(_MOST_SILENT)).all()
+    return [
+        SilentRun(dag_id, run_id, to_utc(started), state == "success")
+        for dag_id, run_id, started, state in found
+        if started is not None
+    ]
+
+
+def _state_of(dag_id: str, run_id: str) -> str | None:
+    with create_session() as session:
+        return session.scalar(
             select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)
         )
+
+
+def is_idle(dag_id: str, run_id: str) -> bool:
+    """True for a run without a report that succeeded: nothing was new."""
+    return _state_of(dag_id, run_id) == "success"
+
+
+def explain_missing_report(dag_id: str, run_id: str) -> str:
+    """One or two sentences: why this run has no report, and what to do."""
+    state = _state_of(dag_id, run_id)
     if state is None:
         return "Airflow knows no such run. Open the tab from the run itself."
     if state in ("queued", "running"):

@@ -4,11 +4,32 @@ Every Airflow process imports this file, so it imports nothing heavy.
 """
 
 from functools import cache
+from urllib.parse import quote
 
 from airflow.plugins_manager import AirflowPlugin
 
 from ..orchestration import pools
 from ..orchestration.timetable import BackfillCronTimetable, BackfillDeltaTimetable
+
+_SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="{color}" '
+    'stroke-width="{width}" stroke-linecap="round" stroke-linejoin="round">{ground}'
+    '<path fill="{color}" d="M10 5h4v6h-4z"/>'
+    '<path d="M6 5v14M18 5v14M8.6 17.5q1.7-2.4 3.4 0t3.4 0"/>'
+    "</svg>"
+)
+_TILE = '<rect x="1" y="1" width="22" height="22" rx="5" fill="#3f5a80" stroke="none"/>'
+
+
+def _draw_icon(color: str, width: float, ground: str = "") -> str:
+    """A sluice gate as a data URI."""
+    return f"data:image/svg+xml,{quote(_SVG.format(color=color, width=width, ground=ground))}"
+
+
+# An image has one colour, and the entry that is open lies on dark blue in the light mode too: a
+# light gate on a dark tile is seen on both.
+_ICON = _draw_icon("#f2f6fb", 1.8, _TILE)
+_ICON_DARK = _draw_icon("#c3d0e0", 2)
 
 
 @cache
@@ -31,8 +52,11 @@ class SluicePlugin(AirflowPlugin):
     fastapi_apps = [{"app": serve, "url_prefix": "/sluice", "name": "sluice"}]
     external_views = [
         {
-            "name": "Data quality",
+            # The entry has room for one short word, what is longer is cut.
+            "name": "Quality",
             "href": "sluice/",
+            "icon": _ICON,
+            "icon_dark_mode": _ICON_DARK,
             "destination": "nav",
             "url_route": "data-quality",
             "nav_top_level": True,
@@ -40,6 +64,8 @@ class SluicePlugin(AirflowPlugin):
         {
             "name": "Quality report",
             "href": "sluice/report?dag_id={DAG_ID}&run_id={RUN_ID}",
+            "icon": _ICON,
+            "icon_dark_mode": _ICON_DARK,
             "destination": "dag_run",
             "url_route": "quality-report",
         },
