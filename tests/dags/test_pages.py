@@ -394,6 +394,53 @@ def test_an_idle_run_links_the_last_one_with_something_to_do(page, no_reports):
     assert '<a href="worked.html">The last run with something to do</a>' in file
 
 
+@pytest.fixture
+def silent_run(site):
+    """silent_run(run_id, state) is a run of `visits` that Airflow ended just now without a
+    report."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete, update
+
+    made = []
+
+    def end(run_id: str, state: str) -> None:
+        body = {"dag_run_id": run_id, "logical_date": None}
+        answer = site.post("/api/v2/dags/visits/dagRuns", json=body, headers=login(site, "admin"))
+        assert answer.status_code == 200, answer.text
+        made.append(run_id)
+        with create_session() as session:
+            of_it = update(DagRun).where(DagRun.run_id == run_id)
+            session.execute(of_it.values(state=state, start_date=now()))
+
+    yield end
+    with create_session() as session:
+        session.execute(delete(DagRun).where(DagRun.run_id.in_(made)))
+
+
+def test_the_history_tells_of_runs_that_left_no_report(page, no_reports, silent_run):
+    store("visits", "worked")
+    for run_id, state in (("skipped_1", "success"), ("skipped_2", "success"), ("died", "failed")):
+        silent_run(run_id, state)
+    silent_run("goes_on", "running")
+    silent_run("worked", "success")
+    text = page("history", dag_id="visits").text
+    assert "2 idle runs since" in text
+    assert 'open?dag_id=visits&amp;run_id=died"' in text
+    assert "goes_on" not in text
+    assert text.count("<tr") == 1 + 3
+
+
+def test_the_tab_of_a_skipped_run_links_the_last_one_with_something_to_do(
+    page, no_reports, silent_run
+):
+    store("visits", "worked")
+    silent_run("skipped", "success")
+    text = page("report", dag_id="visits", run_id="skipped").text
+    assert "Nothing was new" in text
+    assert "report?dag_id=visits&amp;run_id=worked" in text
+
+
 def test_a_run_without_rules_is_not_said_to_have_passed_them(page, no_reports):
     store("visits", steps=[])
     assert "none evaluated" in page("").text

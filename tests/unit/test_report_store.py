@@ -296,3 +296,20 @@ def test_a_file_that_is_no_report_is_replaced(tmp_path):
     (tmp_path / "a.json").write_text("{torn")
     write_report(tell("a", s={0: 5}), tmp_path)
     assert count_all(tmp_path) == 5 and kept_reports(tmp_path, "a") == []
+
+
+def test_the_last_run_with_something_to_do_is_found_behind_idle_ones(tmp_path):
+    assert store.latest_worked(tmp_path) is None
+    write_report(make_report("worked"), tmp_path)
+    os.utime(tmp_path / "worked.json", (1, 1))
+    for n in range(3):
+        write_report(make_report(f"idle{n}", status="nothing new", steps=[]), tmp_path)
+    (tmp_path / "odd.json").write_text("{torn")
+    assert store.latest_worked(tmp_path).run_id == "worked"
+
+
+def test_an_idle_report_links_the_last_one_that_was_not(tmp_path):
+    write_report(make_report("a:worked"), tmp_path)
+    write_report(make_report("idle", status="nothing new", steps=[]), tmp_path)
+    page = (tmp_path / "idle.html").read_text()
+    assert f'href="{store.report_path(tmp_path, "a:worked", "html").name}"' in page

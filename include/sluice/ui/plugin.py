@@ -14,11 +14,11 @@ from ..orchestration.timetable import BackfillCronTimetable, BackfillDeltaTimeta
 _SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="{color}" '
     'stroke-width="{width}" stroke-linecap="round" stroke-linejoin="round">{ground}'
-    '<path fill="{color}" d="M10 5h4v6h-4z"/>'
-    '<path d="M6 5v14M18 5v14M8.6 17.5q1.7-2.4 3.4 0t3.4 0"/>'
+    '<path fill="{color}" d="M9.5 4.5h5v6.5h-5z"/>'
+    '<path d="M4.8 4.5v15M19.2 4.5v15M8 17.8q2-2.8 4 0t4 0"/>'
     "</svg>"
 )
-_TILE = '<rect x="1" y="1" width="22" height="22" rx="5" fill="#3f5a80" stroke="none"/>'
+_TILE = '<rect width="24" height="24" rx="5" fill="#3f5a80" stroke="none"/>'
 
 
 def _draw_icon(color: str, width: float, ground: str = "") -> str:
@@ -28,7 +28,7 @@ def _draw_icon(color: str, width: float, ground: str = "") -> str:
 
 # An image has one colour, and the entry that is open lies on dark blue in the light mode too: a
 # light gate on a dark tile is seen on both.
-_ICON = _draw_icon("#f2f6fb", 1.8, _TILE)
+_ICON = _draw_icon("#f2f6fb", 2, _TILE)
 _ICON_DARK = _draw_icon("#c3d0e0", 2)
 
 
