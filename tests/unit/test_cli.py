@@ -18,7 +18,7 @@ import pytest
 import yaml
 from rich.console import Console
 from sluice import runner
-from sluice.cli import app, listing
+from sluice.cli import app
 from sluice.cli import progress as progress_module
 from sluice.errors import ExitCode
 from sluice.report import Advance, BatchReport, Counts, RunReport, StepReport, write_report
@@ -96,7 +96,7 @@ def test_list_shows_schedule_and_the_last_balance(project):
 
 
 def test_list_fits_80_columns_with_long_names_and_many_pipelines(project, monkeypatch):
-    monkeypatch.setattr(listing.out, "_width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
     long = "orders_of_every_shop_in_the_whole_wide_world_by_day"
     text = (project / "pipelines" / "visits.yaml").read_text()
     for name in (long, *(f"p{number}" for number in range(40))):
