@@ -91,7 +91,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=500_000, help="of a first load")
     parser.add_argument("--files", type=int, default=100_000, help="of growth: in a folder")
     parser.add_argument("--runs", type=int, default=1_000, help="of growth: one after another")
-    parser.add_argument("--groups", default=",".join(USUAL), help=f"of {', '.join(GROUPS)}")
+    parser.add_argument(
+        "--groups", default="", help=f"of {', '.join(GROUPS)}; {', '.join(USUAL)} without --only"
+    )
     parser.add_argument("--only", default="", help="names, as P4,P7; all of the groups without")
     parser.add_argument("--json", type=Path, help="where the figures are written")
     parser.add_argument("--table", type=Path, help="print a file of figures as Markdown instead")

@@ -40,6 +40,7 @@ def test_what_is_measured_is_chosen_by_group_or_by_name():
     everything, names = choose("", "")
     assert everything == ["small", "load", "topic", "cluster"] and "P13" in names
     assert choose("", "P4,P13") == (["load", "cluster"], {"P4", "P13"})
+    assert choose("", "P10") == (["days"], {"P10"})
     assert choose("growth", "") == (["growth"], {*GROUPS["growth"]})
     assert choose("load", "P7") == (["load"], {"P7"})
 
