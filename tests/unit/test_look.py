@@ -19,6 +19,7 @@ from sluice.checkpoint import write_position
 from sluice.checkpoint.position import Due, Position
 from sluice.cli import app
 from sluice.errors import ExitCode
+from sluice.query import hide_values
 from sluice.report import report_path, write_report
 from sluice.storage import Paths
 from typer.testing import CliRunner
@@ -161,6 +162,19 @@ def test_of_a_refused_record_what_is_not_pii_is_shown_where_the_fields_can_be_to
     ]
     told = '{"id":3,"email":"hidden: pii","who":{"email":"hidden: pii"}}'
     assert Counter(rows) == Counter([told, "hidden: pii", "hidden: pii"])
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_key_headers_and_value_of_a_topic_s_record_are_hidden_with_the_pii_columns(refused):
+    record = {"topic": "t", "offset": 7, "key": "a@example.org", "headers": None, "value": "a@"}
+    origin = json.dumps(record) if refused else record
+    ((told,),) = [hide_values(["_source"], (origin,), ["email"])]
+    told = json.loads(told) if refused else told
+    hidden = {"key": "hidden: pii", "headers": None, "value": "hidden: pii"}
+    assert told == {"topic": "t", "offset": 7, **hidden}
+    assert hide_values(["_source"], (origin,), []) == (origin,)
+    assert hide_values(["_source"], ('{"topic": "t", "key": "a@ex',), ["email"]) == ("hidden: pii",)
+    assert hide_values(["_source"], ("/landing/1.json",), ["email"]) == ("/landing/1.json",)
 
 
 def test_a_record_is_hidden_whole_where_a_transform_made_the_pii_column(tables, project):

@@ -7,7 +7,9 @@ from typing import Any
 from ..spec import Step
 
 HIDDEN = "hidden: pii"
-_RECORD, _BYTES, _RESCUED = "row", "raw", "_rescued"
+_RECORD, _BYTES, _RESCUED, _ORIGIN = "row", "raw", "_rescued", "_source"
+_UNTOLD = ("key", "headers", "value")
+"""Of a topic's record: nobody says which columns they hold values of."""
 
 
 def hide_values(
@@ -31,9 +33,25 @@ def _hide_in_column(name: str, value: object, hidden: set[str], refused: Step | 
         return _hide_in_record(str(value), hidden, refused)
     if refused is not None and name == _BYTES:
         return HIDDEN
+    if name == _ORIGIN:
+        return _hide_in_origin(value)
     if name == _RESCUED:
         return _hide_in_json(str(value), hidden, None)
     return _hide({name: value}, hidden, "")[name]
+
+
+def _hide_in_origin(origin: object) -> object:
+    """Where a row came from: a file's path, or place, key and more of a topic's record, in a
+    quarantine table as JSON."""
+    if isinstance(origin, Mapping):
+        kept = {name: HIDDEN for name in _UNTOLD if origin.get(name) is not None}
+        return {**origin, **kept}
+    if not str(origin).startswith("{"):
+        return origin
+    try:
+        return json.dumps(_hide_in_origin(json.loads(str(origin))))
+    except ValueError:  # cut by whoever asked
+        return HIDDEN
 
 
 def _hide(value: Any, hidden: set[str], within: str) -> Any:
