@@ -308,6 +308,17 @@ def test_on_a_terminal_a_bar_moves_within_a_batch_with_rows_a_second_and_the_tim
     assert re.search(r"4,550 rows, [1-9][\d,]*/s", shown) and "left:" in shown
 
 
+def test_an_idle_run_names_the_last_one_with_something_to_do(project, monkeypatch):
+    idle = make_report("nothing new", run_id="idle")
+    idle = idle.model_copy(update={"steps": [], "exit_code": ExitCode.NOTHING_NEW})
+    monkeypatch.setattr(runner, "run_pipeline", lambda *_: idle)
+    assert "something to do" not in call("run", "visits").stdout
+    write_report(make_report(run_id="monday"), Paths.under(None, "visits").reports())
+    shown = call("run", "visits").stdout
+    assert "The last run with something to do was monday: 3 read = 2 written" in shown
+    assert "sluice report visits" in shown
+
+
 def test_run_passes_root_master_and_a_file_outside_the_project(project, monkeypatch):
     asked = []
     monkeypatch.setattr(

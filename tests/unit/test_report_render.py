@@ -21,6 +21,7 @@ from sluice.report import (
 )
 from sluice.report.counts import FATES
 from sluice.report.flow import draw_flow
+from sluice.report.history import summarize_run
 from sluice.report.units import (
     format_bytes,
     format_percent,
@@ -372,13 +373,57 @@ def test_a_run_with_nothing_new_says_so_in_sentences(example):
         "Nothing new was waiting",
         "No batch ran",
         "No rule was evaluated",
-        "not set yet",
+        "no batch was read",
         "no commit yet",
     ):
         assert sentence in page
+    assert "not set yet" not in page  # nobody looked at the watermark
     assert "Nothing new was waiting" in text and "0 read = 0 written" in text
     assert "What went wrong" not in page
     assert "sluice plan orders" in Page(render_html(report.model_copy(update={"steps": []}))).text
+
+
+def _judged(*evaluated):
+    kind = "expect_column_values_to_be_between"
+    told = {"type": kind, "level": "row", "on_fail": "warn", "outcome": Outcome.PASSED}
+    return [RuleResult(name=f"rule_{n}", evaluated=n, unexpected=0, **told) for n in evaluated]
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence", "count"),
+    [
+        (_judged(0), "No value reached the rule, so it was not evaluated.", "0 of 1 passed; 1 not"),
+        (_judged(0, 0), "No value reached the 2 rules, so none was evaluated.", "0 of 2 passed"),
+        (
+            _judged(7, 0),
+            "1 of 2 rules passed; 1 was not evaluated: no value came.",
+            "1 of 2 passed",
+        ),
+        (_judged(7, 9), "All 2 rules passed.", "2 of 2 passed"),
+    ],
+)
+def test_a_rule_that_no_value_reached_is_not_counted_as_passed(example, rules, sentence, count):
+    step = example.steps[0].model_copy(update={"rules": rules})
+    report = example.model_copy(update={"steps": [step]})
+    text, page = " ".join(render_text(report).split()), Page(render_html(report)).text
+    assert sentence in text and sentence in page and count in text
+    assert count.partition(";")[0] in page
+    assert ("no value came" in page) is any(rule.unmet for rule in rules)
+    assert summarize_run(report).rules == sum(rule.evaluated > 0 for rule in rules)
+
+
+def test_a_run_that_stood_back_says_nothing_of_the_pipeline_s_state(example):
+    error = "run r1 (process 7 on h) holds it since 12:00. Wait for it to end"
+    ended = {"status": "held back", "exit_code": ExitCode.TRANSIENT, "error": error, "steps": []}
+    report = example.model_copy(update=ended)
+    assert report.blocks
+    for said in (render_text(report), Page(render_html(report)).text):
+        told = " ".join(said.split())
+        assert "held back" in told.casefold() and "changed nothing" in told and error in told
+        assert "Wait for the run that the message names" in told
+        assert "The run failed" not in told and "accounted for" not in told
+    later = report.model_copy(update={"steps": example.steps})
+    assert "stood back in the middle" in " ".join(render_text(later).split())
 
 
 @pytest.mark.parametrize(

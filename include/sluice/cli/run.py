@@ -7,8 +7,8 @@ import typer
 from pydantic import ValidationError
 
 from ..errors import SpecError
-from ..report import render_text
-from ..spec import RunRequest, Window
+from ..report import latest_worked, render_text
+from ..spec import Mode, RunRequest, Window
 from ..storage import Paths
 from .app import INTERRUPTED, Name, Root, Spec, app, err, is_one_place, load, out
 
@@ -123,4 +123,16 @@ def show_run(request: RunRequest) -> None:
     if report.error and not is_one_place():
         err.print(report.error, style="red")
     out.print(render_text(report))
+    if report.status == "nothing new":
+        _name_last_worked(request, report.pipeline)
     raise typer.Exit(int(report.exit_code))
+
+
+def _name_last_worked(request: RunRequest, pipeline: str) -> None:
+    """An idle run leaves no report; say which one tells of the tables."""
+    last = latest_worked(Mode.of(request).place(request.root, pipeline).reports())
+    if last:
+        out.print(
+            f"The last run with something to do was {last.run_id}: {last.counts.line}\n"
+            f"`sluice report {pipeline}` shows its report."
+        )

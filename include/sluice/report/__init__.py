@@ -19,6 +19,7 @@ from .render import render_html, render_text
 from .store import (
     kept_reports,
     latest_report,
+    latest_worked,
     list_reports,
     read_report,
     report_path,
@@ -44,6 +45,7 @@ __all__ = [
     "add_histograms",
     "kept_reports",
     "latest_report",
+    "latest_worked",
     "list_reports",
     "merge_ranges",
     "read_report",

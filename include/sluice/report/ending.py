@@ -20,7 +20,11 @@ class Ending:
     @classmethod
     def of(cls, error: SluiceError) -> "Ending":
         """The end that an error is."""
-        status: Status = "stopped by a rule" if isinstance(error, RuleStop) else "failed"
+        status: Status = "failed"
+        if isinstance(error, RuleStop):
+            status = "stopped by a rule"
+        elif isinstance(error, CheckpointBusy):
+            status = "held back"
         said = str(error).replace("\n  ", " ")  # several mistakes of a file: a line each there
         return cls(status, error.exit_code, said, not isinstance(error, CheckpointBusy))
 

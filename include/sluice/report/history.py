@@ -75,7 +75,7 @@ def summarize_run(report: RunReport) -> RunSummary:
         seconds_up=report.seconds_up,
         status=report.status,
         counts=report.counts,
-        rules=sum(len(step.rules) for step in report.steps),
+        rules=sum(not rule.unmet for step in report.steps for rule in step.rules),
         failed=tuple(sorted(failed, key=lambda rule: (not rule.blocks, rule.name))),
         unbalanced=tuple(step.name for step in report.steps if not step.counts.balanced),
         blocks=report.blocks,

@@ -10,7 +10,7 @@ from .. import __version__
 from . import charts, flow, lateness, summary, units, verdict
 from .counts import FATES, Counts
 from .hints import list_hints
-from .model import Outcome, RunReport, StepReport
+from .model import RunReport, StepReport
 from .step_notes import step_notes
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def render_html(report: RunReport, last: "tuple[RunReport | RunSummary, str] | N
             next_step=verdict.next_step(report),
             total=describe_counts(report.counts),
             steps=[describe_step(step) for step in report.steps],
-            passed=sum(rule.outcome is Outcome.PASSED for rule in rules),
+            passed=summary.count_passed(rules),
             rules=rules,
             inputs=[summary.describe_input(step) for step in report.steps],
         )
@@ -72,7 +72,7 @@ def describe_step(step: StepReport) -> dict:
         "timeline": charts.draw_timeline(step),
         "spread": summary.event_range(step.batches),
         "tables": summary.list_tables(step),
-        "passed": sum(rule.outcome is Outcome.PASSED for rule in step.rules),
+        "passed": summary.count_passed(step.rules),
         "notes": step_notes(step),
         "warnings": summary.list_warnings(step),
         "lateness": [(label, rows, 100 * rows / sum(step.lateness)) for label, rows in bars],

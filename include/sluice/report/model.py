@@ -22,8 +22,17 @@ def merge_ranges(
     return {**first, **second, **both}
 
 
-Status = Literal["done", "nothing new", "stopped by a rule", "failed", "out of time", "undelivered"]
-"""How a run ended; `undelivered`: every row has its fate, and a further sink lacks some."""
+Status = Literal[
+    "done",
+    "nothing new",
+    "stopped by a rule",
+    "failed",
+    "out of time",
+    "undelivered",
+    "held back",
+]
+"""How a run ended; `undelivered`: every row has its fate, and a further sink lacks some; `held
+back`: another run that is at work holds the checkpoint, or the table."""
 
 
 class Outcome(StrEnum):
@@ -50,6 +59,11 @@ class RuleResult(Record):
     message: str = ""
     samples: list[str] = []
     """A few values that broke the rule; none of columns marked `pii`."""
+
+    @property
+    def unmet(self) -> bool:
+        """True where no value came to break or keep it: that is no news of the rows."""
+        return self.outcome is Outcome.PASSED and self.evaluated == 0
 
 
 class Refusal(Record):
@@ -228,7 +242,7 @@ class RunReport(Record):
         )
         return (
             stopped
-            or self.status in ("failed", "stopped by a rule")
+            or self.status in ("failed", "stopped by a rule", "held back")
             or not all(step.counts.balanced for step in self.steps)
         )
 

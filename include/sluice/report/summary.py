@@ -64,6 +64,11 @@ def sort_rules(rules: list[RuleResult]) -> list[RuleResult]:
     )
 
 
+def count_passed(rules: list[RuleResult]) -> int:
+    """Rules that values came to, and that none of them broke."""
+    return sum(rule.outcome is Outcome.PASSED and not rule.unmet for rule in rules)
+
+
 def event_range(batches: list[BatchReport]) -> tuple[datetime, datetime] | None:
     """First and last event time over batches, UTC; None when no batch saw one."""
     firsts = [to_utc(batch.event_time_min) for batch in batches if batch.event_time_min]

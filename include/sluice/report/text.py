@@ -11,6 +11,7 @@ from .step_notes import step_notes
 from .summary import (
     balance_notes,
     changes_rows,
+    count_passed,
     describe_input,
     event_range,
     list_tables,
@@ -121,8 +122,9 @@ def _render_rules(rules: list[RuleResult]) -> Iterator[str]:
     if not rules:
         yield "Rules: none evaluated"
         return
-    passed = sum(rule.outcome is Outcome.PASSED for rule in rules)
-    yield f"Rules: {passed} of {len(rules)} passed"
+    unmet = sum(rule.unmet for rule in rules)
+    told = f"; {unmet} not evaluated, because no value came" if unmet else ""
+    yield f"Rules: {count_passed(rules)} of {len(rules)} passed{told}"
     for rule in sort_rules(rules):
         if rule.outcome is Outcome.PASSED:
             continue

@@ -28,6 +28,18 @@ _JUDGED_TOO_LATE = (
     "YAML. The next run reads only what came after them."
 )
 _FAILED = "The run failed. What was committed before stays; nothing was written twice."
+_HELD_BACK = (
+    "Another run is at work, so this one stood back: it read no row and changed nothing, and says "
+    "nothing of the pipeline's state."
+)
+_HELD_BACK_LATER = (
+    "Another run is at work, so this one stood back in the middle. What was committed before "
+    "stays; nothing was written twice."
+)
+_WAIT = (
+    "Wait for the run that the message names. What waits after it is read by the next one; Airflow "
+    "tries this one again."
+)
 _NOT_JUDGED = (
     "No rule could be evaluated, so nobody knows yet whether these rows are good; downstream is "
     "held back."
@@ -62,6 +74,8 @@ def judge(report: RunReport) -> Verdict:
         return Verdict("bad", _describe_stop(report))
     if report.status == "failed":
         return Verdict("bad", _FAILED)
+    if report.status == "held back":
+        return Verdict("warn", _HELD_BACK_LATER if report.steps else _HELD_BACK)
     rules = [rule for step in report.steps for rule in step.rules]
     if rules and all(rule.outcome is Outcome.ERROR for rule in rules):
         return Verdict("bad", _NOT_JUDGED)
@@ -76,6 +90,8 @@ def next_step(report: RunReport) -> str:
     """What to do after a run that did not end well; empty when there is nothing to do."""
     if report.status == "stopped by a rule" and not _refused_a_batch(report):
         return _JUDGED_TOO_LATE
+    if report.status == "held back":
+        return _WAIT
     if report.status == "undelivered":
         return _UNDELIVERED[report.exit_code]
     return _NEXT_STEPS.get(report.exit_code, "")
@@ -150,9 +166,21 @@ def _describe_rules(rules: list[RuleResult], blocks: bool) -> str:
     if not rules:
         return "No rule was checked."
     if not failed and not unknown:
-        return "The one rule passed." if len(rules) == 1 else f"All {len(rules)} rules passed."
+        return _describe_passed(rules)
     parts = [f"{failed} of {len(rules)} rules failed"] if failed else []
     if unknown:
         of_all = "" if failed else f" of {len(rules)} rules"
         parts.append(f"{unknown}{of_all} could not be evaluated")
     return f"{' and '.join(parts)}{'; downstream is held back' if blocks else ''}."
+
+
+def _describe_passed(rules: list[RuleResult]) -> str:
+    """Of rules none of which failed: one that no value reached says nothing of the rows."""
+    idle, all_ = sum(rule.unmet for rule in rules), len(rules)
+    if idle == all_:
+        which = "the rule, so it was not" if all_ == 1 else f"the {all_} rules, so none was"
+        return f"No value reached {which} evaluated."
+    if idle:
+        verb = "was" if idle == 1 else "were"
+        return f"{all_ - idle} of {all_} rules passed; {idle} {verb} not evaluated: no value came."
+    return "The one rule passed." if all_ == 1 else f"All {all_} rules passed."
