@@ -82,7 +82,8 @@ def main() -> int:
         help="folder of tables, checkpoints, reports and Airflow's files",
     )
     options = parser.parse_args()
-    for name in (signal.SIGTERM, signal.SIGHUP):
+    # SIGINT as well: a shell has what it starts in the background ignore it.
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, _end)
     try:
         serve(options.root, options.port)
