@@ -113,9 +113,7 @@ def test_a_holder_that_beats_is_never_outranked(place, short_lease, monkeypatch)
 
 
 def test_a_clock_that_jumped_makes_no_holder_dead(place, monkeypatch):
-    monkeypatch.setattr(
-        lease, "LEASE_SECONDS", 6
-    )  # it is watched for a sixth of it: a busy machine
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 6)  # it is watched for a sixth of them
     elsewhere(monkeypatch)
     with hold_lease(place, "alive") as held:
         monkeypatch.setattr(
