@@ -89,6 +89,43 @@ def test_a_batch_that_refuses_nothing_gives_no_reason(spark, tmp_path):
     assert "Refused" not in render_text(report)
 
 
+@pytest.mark.parametrize("files", [1, 3])
+@pytest.mark.parametrize(("share", "outcome"), [("22 %", "failed"), ("23 %", "passed")])
+def test_a_limit_on_malformed_records_warns_of_the_run_however_it_is_cut(
+    spark, tmp_path, files, share, outcome
+):
+    source = {**SOURCE, "max_files_per_batch": 1, "max_malformed": share}
+    project = Project(spark, tmp_path, source, STEP)
+    land(project, files)
+    report = project.run()
+    (limit,) = [rule for rule in report.steps[0].rules if rule.name == "max_malformed"]
+    assert (limit.outcome, limit.evaluated, limit.unexpected) == (outcome, 9, 2)
+    assert limit.samples == TOLD["malformed"][1]
+    assert (report.status, report.blocks) == ("done", False)
+    assert ("max_malformed" in render_text(report)) is (outcome == "failed")
+
+
+def test_more_malformed_records_than_the_limit_stop_the_run_before_the_batch_is_written(
+    spark, tmp_path
+):
+    limit = {"share": "10 %", "on_fail": "stop"}
+    project = Project(spark, tmp_path, {**SOURCE, "max_malformed": limit}, STEP)
+    good = {"id": "x", "at": AT, "amount": 1.0}
+    project.land("good.json", json.dumps(good) + "\n")
+    assert project.run().status == "done"
+    land(project, 3)
+    for _ in range(2):  # it comes again as it is
+        stopped = project.run()
+        assert (stopped.status, stopped.exit_code) == ("stopped by a rule", 4)
+        assert "stopped by max_malformed (failed)" in stopped.error
+        (found,) = [rule for rule in stopped.steps[0].rules if rule.name == "max_malformed"]
+        assert (found.evaluated, found.unexpected) == (9, 2)
+        assert list(project.rows("id").elements()) == [("x",)]
+    project = Project(spark, tmp_path, {**SOURCE, "max_malformed": "10 %"}, STEP)
+    report = project.run()
+    assert (report.status, report.counts.read, report.counts.malformed) == ("done", 9, 2)
+
+
 def test_a_quoted_line_break_is_met_by_a_hint(spark, tmp_path):
     source = {"format": "csv", "schema": {"id": "string", "note": "string"}}
     project = Project(spark, tmp_path, source)

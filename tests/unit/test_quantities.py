@@ -5,7 +5,13 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sluice.spec.quantities import format_duration, parse_duration, parse_size
+from sluice.spec.quantities import (
+    format_duration,
+    format_share,
+    parse_duration,
+    parse_share,
+    parse_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +70,17 @@ def test_a_size_is_a_number_and_a_unit(text, size):
 def test_anything_else_is_no_size(wrong):
     with pytest.raises(ValueError, match="not a size"):
         parse_size(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("5 %", 0.05), ("0.7%", 7 / 1000), ("100 %", 1.0), ("0 %", 0.0)]
+)
+def test_a_share_is_a_percentage_and_exactly_that(text, share):
+    assert parse_share(text) == share
+    assert parse_share(format_share(share)) == share
+
+
+@pytest.mark.parametrize("wrong", ["5", "0.05", 5, 0.05, "101 %", "-1 %", "%", None, True])
+def test_anything_else_is_no_share(wrong):
+    with pytest.raises(ValueError, match="'5 %'"):
+        parse_share(wrong)

@@ -10,9 +10,20 @@ from collections import Counter
 from ..errors import SpecError
 from ..spec import RuleSpec, rule_columns
 from ..spec.expectations import EXPECTATIONS, NOT_ON_SPARK
+from .malformed import MAX_MALFORMED
 
-RESERVED_NAMES = frozenset({"malformed", "null_key", "null_time", "future_time", "unreadable_file"})
-"""Reasons of the quarantine table that no rule may take as its name."""
+RESERVED_NAMES = frozenset(
+    {
+        "malformed",
+        "null_key",
+        "null_time",
+        "future_time",
+        "unreadable_file",
+        MAX_MALFORMED,
+    }
+)
+"""Reasons of the quarantine table, and the limit on one of them: no rule may take them as its
+name."""
 
 _PREFIX = re.compile(
     r"^expect_(column_pair_values_|column_values_|column_|compound_columns_|multicolumn_"
@@ -66,7 +77,7 @@ def check_names(rules: list[RuleSpec]) -> None:
             )
         if name in RESERVED_NAMES:
             raise SpecError(
-                "this name is a reason the quarantine table uses itself",
+                "this name is one that reports and the quarantine table use themselves",
                 where="rules",
                 value=name,
                 do="Give the rule another `name:`",

@@ -23,13 +23,7 @@ def merge_ranges(
 
 
 Status = Literal[
-    "done",
-    "nothing new",
-    "stopped by a rule",
-    "failed",
-    "out of time",
-    "undelivered",
-    "held back",
+    "done", "nothing new", "stopped by a rule", "failed", "out of time", "undelivered", "held back"
 ]
 """How a run ended; `undelivered`: every row has its fate, and a further sink lacks some; `held
 back`: another run that is at work holds the checkpoint, or the table."""

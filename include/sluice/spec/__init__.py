@@ -25,7 +25,7 @@ from .schedule import check_schedule
 from .sink import SINKS, Sink
 from .sink_kind import SinkKind
 from .source import SOURCES, Source
-from .source_kind import SourceKind
+from .source_kind import MalformedLimit, SourceKind
 from .step import Step
 from .table_source import TableSource, TableStart
 from .trial import check_trial
@@ -68,6 +68,7 @@ __all__ = [
     "SinkKind",
     "SocketSource",
     "Source",
+    "MalformedLimit",
     "SourceKind",
     "Step",
     "TableSource",

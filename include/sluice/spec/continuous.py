@@ -29,4 +29,6 @@ def why_not_continuous(
             return f"it has no batches in which `{name}` could be looked at; leave it out"
     if source.refuses_unknown:
         return "it has no batches that `unknown_fields: fail` could refuse; write ignore"
+    if source.malformed_limit is not None:
+        return "it has no batches in which `max_malformed` could be looked at; leave it out"
     return None

@@ -1,7 +1,8 @@
-"""Durations and sizes as people write them: `2 days`, `15 minutes`, `256 MB`."""
+"""Durations, sizes and shares as people write them: `2 days`, `256 MB`, `5 %`."""
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -9,6 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(second|minute|hour|day|week)s?\s*")
+_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|TB)\s*", re.IGNORECASE)
 
 
@@ -45,6 +47,20 @@ def parse_size(value: object) -> int:
     return int(float(match[1]) * _BYTES[match[2].upper()])
 
 
+def parse_share(value: object) -> float:
+    """Turn `5 %` into 0.05. Raises ValueError for anything else, a bare number too: nobody knows
+    whether 1 is a hundredth or all."""
+    match = _SHARE.fullmatch(str(value)) if isinstance(value, str) else None
+    if match is None or float(match[1]) > 100:
+        raise ValueError("not a share; write a percentage up to 100: '5 %' or '0.1 %'")
+    return float(Decimal(match[1]) / 100)  # the number nearest to it, as 7 / 1000 is to 0.7 %
+
+
+def format_share(value: float) -> str:
+    """Write 0.05 as `5 %`."""
+    return f"{value * 100:.12g} %"
+
+
 def _pattern(text: str) -> dict:
     return {"type": "string", "pattern": text}
 
@@ -59,4 +75,10 @@ Size = Annotated[
     int,
     BeforeValidator(parse_size),
     WithJsonSchema(_pattern(r"^\s*\d+(\.\d+)?\s*([BbKkMmGgTt][Bb]?)\s*$")),
+]
+Share = Annotated[
+    float,
+    BeforeValidator(parse_share),
+    PlainSerializer(format_share, return_type=str),
+    WithJsonSchema(_pattern(r"^\s*\d+(\.\d+)?\s*%\s*$")),
 ]

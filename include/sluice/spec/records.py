@@ -1,12 +1,16 @@
 """How the bytes of a source become rows."""
 
 import codecs
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from .columns import check_columns
-from .source_kind import BoundedSource
+from .source_kind import BoundedSource, MalformedLimit
+
+
+def _as_limit(value: object) -> object:
+    return value if value is None or isinstance(value, dict | MalformedLimit) else {"share": value}
 
 
 class Records(BoundedSource):
@@ -19,6 +23,14 @@ class Records(BoundedSource):
     unknown_fields: Literal["rescue", "fail", "ignore"] = "rescue"
     """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them
     out."""
+
+    max_malformed: Annotated[
+        MalformedLimit | None,
+        BeforeValidator(_as_limit, json_schema_input_type=str | MalformedLimit | None),
+    ] = None
+    """How many of the records may be malformed, judged as a rule is: `5 %` warns of more,
+    `{share: 5 %, on_fail: stop}` refuses a batch that holds more. Each of them is in quarantine
+    either way."""
 
     @field_validator("columns")
     @classmethod
@@ -57,6 +69,11 @@ class Records(BoundedSource):
     def keeps_rescued(self) -> bool:
         """As `unknown_fields` says."""
         return self.unknown_fields == "rescue"
+
+    @property
+    def malformed_limit(self) -> MalformedLimit | None:
+        """As `max_malformed` says."""
+        return self.max_malformed
 
     @property
     def refuses_unknown(self) -> bool:

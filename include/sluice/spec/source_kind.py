@@ -1,14 +1,25 @@
 """What every kind of source answers for itself, so that nobody has to ask which kind it is."""
 
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
 from ..storage.paths import Paths
-from .model import Needs, Options
+from .model import Needs, Options, Spec
+from .quantities import Share
 
 _BOUNDS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
 """Spark's own options that bound a batch, in lower case."""
+
+
+class MalformedLimit(Spec):
+    """How many of the records may be malformed."""
+
+    share: Share
+    """Of the records that were read: `5 %`."""
+    on_fail: Literal["warn", "stop"] = "warn"
+    """`warn` judges a run as a whole; `stop` refuses a batch with more before anything of it is
+    written, and leaves the checkpoint before it."""
 
 
 class SourceKind(Needs):
@@ -35,6 +46,11 @@ class SourceKind(Needs):
     def refuses_unknown(self) -> bool:
         """True where a field outside the schema refuses the batch."""
         return False
+
+    @property
+    def malformed_limit(self) -> MalformedLimit | None:
+        """How many records may be malformed; None where any number may."""
+        return None
 
     @property
     def chooses_by_date(self) -> bool:

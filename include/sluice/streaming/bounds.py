@@ -36,6 +36,8 @@ def _open(run: Run, step: Step, intake: Intake) -> DataFrame:
 
 def _may_be_cut(run: Run, step: Step) -> bool:
     in_state = step.dedup is not None and step.dedup.memory == "state"
+    limit = step.source.malformed_limit
     stops = any(rule.on_fail == "stop" for rule in step.rules)
+    stops = stops or (limit is not None and limit.on_fail == "stop")
     whole = run.mode.replaces or in_state or stops or step.source.refuses_unknown
     return not whole and run.mode.late_policy(step) == "merge"

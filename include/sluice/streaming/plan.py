@@ -1,6 +1,6 @@
 """What a batch of a step needs to know: fixed before the first batch, the same for all of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -10,11 +10,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ..quality.rules import RowRule
+from ..quality.malformed import MAX_MALFORMED, judge_malformed
+from ..quality.rules import RowRule, row_result
+from ..report import RuleResult
 from ..sources import Intake
-from ..spark.columns import BATCH_KEY, RESCUED, SOURCE, UNREADABLE, col
+from ..spark.columns import BATCH_KEY, MALFORMED, RESCUED, SOURCE, UNREADABLE, col
 from ..spark.tables import Transaction
-from ..spec import RuleSpec, Step
+from ..spec import MalformedLimit, RuleSpec, Step
 from .classify import refusal_columns
 from .copies import Copies
 from .outlet import Outlet
@@ -26,12 +28,13 @@ from .target import Target
 class Rules:
     """The rules of a step: row-level ones as columns, table-level ones for Great Expectations.
 
-    `hidden`: columns whose values are never shown.
+    `hidden`: columns whose values are never shown. `limit`: on malformed records.
     """
 
     row: list[RowRule]
     table: list[RuleSpec]
     hidden: frozenset[str] = frozenset()
+    limit: MalformedLimit | None = None
 
     def verdicts(self, survey: Survey, lost: Iterable[str] = ()) -> dict[str, Verdict]:
         """A survey's counts of the row-level rules by their names, and of the other reasons for
@@ -39,7 +42,17 @@ class Rules:
         told = dict(zip([rule.name for rule in self.row], survey.rules, strict=True))
         if paths := sorted(lost):
             told[UNREADABLE] = (len(paths), len(paths), [paths[0], *paths[1:][-1:]])
+        if self.limit is not None:
+            samples = survey.refusals[MALFORMED][-1] if survey.malformed else []
+            told[MAX_MALFORMED] = (survey.read, survey.malformed, samples)
         return told | survey.refusals
+
+    def results(self, verdict_of: Callable[[str], Verdict]) -> list[RuleResult]:
+        """What the row-level rules, and the limit, found by verdicts of these names."""
+        found = [row_result(rule, *verdict_of(rule.name)) for rule in self.row]
+        if self.limit is not None:
+            found.append(judge_malformed(self.limit, *verdict_of(MAX_MALFORMED)))
+        return found
 
     @property
     def stops(self) -> list[RuleSpec]:

@@ -107,7 +107,7 @@ def _compile(run: Run, step: Step, columns: StructType) -> Rules:
     if table:
         refuse_unjudged(run, step, table)
         check_expectations(table)
-    return Rules(row, table, frozenset(run.pipeline.pii))
+    return Rules(row, table, frozenset(run.pipeline.pii), step.source.malformed_limit)
 
 
 def _delay_ms(step: Step) -> int:

@@ -5,7 +5,6 @@ from pyspark.sql import functions as F
 
 from ..errors import RuleStop, SourceError
 from ..quality.expectations import validate_table
-from ..quality.rules import row_result
 from ..report import Outcome, RuleResult
 from ..spark.columns import RESCUED, col
 from .plan import Plan
@@ -46,9 +45,10 @@ def refuse_unknown_fields(plan: Plan, frame: DataFrame, survey: Survey) -> None:
 
 
 def refuse_by_row_rules(plan: Plan, survey: Survey) -> None:
-    """Raise BatchStopped where a row-level `stop` rule did not pass."""
-    counted = zip(plan.rules.row, survey.rules, strict=True)
-    results = [row_result(rule, *counts) for rule, counts in counted if rule.spec.on_fail == "stop"]
+    """Raise BatchStopped where a row-level `stop` rule did not pass, or more records are malformed
+    than the source allows."""
+    told = plan.rules.results(plan.rules.verdicts(survey).__getitem__)
+    results = [result for result in told if result.on_fail == "stop"]
     _raise_for(plan, survey, results)
 
 

@@ -163,7 +163,7 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     with run.rights.turn(step.name, table):  # it may create the tables
         frame, plan = plan_step(run, step, course.intake, tally.facts.target)
     tally.warn(*course.intake.warnings, *describe_abandoned(plan, run.spark))
-    tally.judge_by(plan.rules.row)
+    tally.judge_by(plan.rules)
     course.tell()
     return frame, plan
 

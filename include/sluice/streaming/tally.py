@@ -9,7 +9,6 @@ from functools import reduce
 
 from ..backlog import Watched, table_version, watch_table, write_mark
 from ..checkpoint import Checkpoint, Entry, Position, find_unreported, forget, note_batch
-from ..quality.rules import RowRule, row_result
 from ..report import (
     Counts,
     Delivered,
@@ -23,6 +22,7 @@ from ..report import (
 from ..spark.columns import FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, UNREADABLE
 from ..storage import Paths
 from .laps import PARTS
+from .plan import Rules
 from .survey import Verdict
 
 REASONS = (UNREADABLE, MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME)
@@ -59,7 +59,7 @@ class Tally:
         self.warnings: list[str] = []
         self.table_results: list[RuleResult] = []
         self.left_for_next_run = False
-        self._rules: list[RowRule] = []
+        self._rules = Rules([], [])
         self._refused: dict[str, Verdict] = {}
         self._timings: dict[str, float] = defaultdict(float)
         self._passed: Counter[str] = Counter()
@@ -92,8 +92,8 @@ class Tally:
         for part, seconds in entry.batch.timings.items():
             self._timings[part] += seconds
 
-    def judge_by(self, rules: list[RowRule]) -> None:
-        """The row-level rules whose verdicts the batches carry."""
+    def judge_by(self, rules: Rules) -> None:
+        """The rules whose verdicts the batches carry."""
         self._rules = rules
 
     def refuse(self, verdicts: dict[str, Verdict], results: list[RuleResult]) -> None:
@@ -168,7 +168,7 @@ class Tally:
             within=facts.within,
             counts=sum((batch.counts for batch in batches), Counts()),
             batches=batches,
-            rules=self._rule_results() + self.table_results,
+            rules=self._rules.results(self._verdict) + self.table_results,
             refusals=list(self._refusals()),
             offsets_before=self._before[0],
             watermark_before_ms=self._before[1],
@@ -216,18 +216,18 @@ class Tally:
             total[sent.sink] += sent.rows
         return dict(total)
 
-    def _rule_results(self) -> list[RuleResult]:
-        """The verdict of each row rule over the batches; of the samples the first and the last."""
-        return [row_result(rule, *self._verdict(rule.name)) for rule in self._rules]
-
     def _refusals(self) -> Iterator[Refusal]:
         """Why rows were refused, over the batches."""
-        for reason in (*REASONS, *(r.name for r in self._rules if r.spec.on_fail == "quarantine")):
+        for reason in (
+            *REASONS,
+            *(r.name for r in self._rules.row if r.spec.on_fail == "quarantine"),
+        ):
             _, rows, samples = self._verdict(reason)
             if rows:
                 yield Refusal(reason=reason, rows=rows, samples=samples)
 
     def _verdict(self, rule: str) -> Verdict:
+        """Of a rule over the batches; of the samples the first and the last."""
         told = (*(entry.rules for entry in self.finished), self._refused)
         found = [verdicts[rule] for verdicts in told if rule in verdicts]
         texts = sorted({text for _, _, samples in found for text in samples})
