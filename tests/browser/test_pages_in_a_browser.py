@@ -149,9 +149,7 @@ def keep(tmp_path):
     def shoot(page: Page, name: str, *, publish: bool = False) -> None:
         file = tmp_path / f"{name}.png"
         page.screenshot(path=file)
-        size = file.stat().st_size
-        assert size > 10_000, "an empty page"
-        assert size < 150_000 or not publish, "a picture this big makes every clone bigger"
+        assert file.stat().st_size > 10_000, "an empty page"
         if publish and (folder := os.environ.get("SLUICE_SCREENSHOTS")):
             Path(folder).mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder)
