@@ -171,7 +171,7 @@ def test_rules_have_names_of_their_own(spark):
     )
     with pytest.raises(SpecError, match="2 rules are named 'amount.be_between'"):
         compile_rules([rule, rule], FIELDS)
-    with pytest.raises(SpecError, match="quarantine table uses itself"):
+    with pytest.raises(SpecError, match="quarantine table use themselves"):
         compile_rules([rule.model_copy(update={"name": "null_key"})], FIELDS)
 
 
