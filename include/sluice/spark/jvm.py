@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from ..launch import JVM_LOG, write_properties
 
-JVM_GONE = (Py4JNetworkError, ConnectionError)
-"""What a call raises when the JVM behind it has ended."""
+JVM_GONE = (Py4JError, ConnectionError)
+"""What a call may raise when the JVM behind it has ended: py4j tells some broken connections by a
+bare Py4JError, so only `has_jvm_ended` tells for certain."""
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 
 

@@ -71,7 +71,8 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
             raise
         raise TransientError(
             "the JVM ended in the middle of the run: it was killed, or the machine had no memory",
-            do="Lower `spark.driver.memory`, or give the machine more, then run again",
+            do="Lower `max_bytes_per_batch`; where the log tells of Java heap space raise "
+            "`spark.driver.memory`, else lower it or give the machine more. Then run again",
         ) from error
     finally:
         if borrowed is None:

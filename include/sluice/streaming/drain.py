@@ -10,7 +10,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from ..errors import TransientError
 from ..spark.failure import explain
 from ..spark.jvm import JVM_GONE
 from ..spec import AVAILABLE_NOW, Trigger
@@ -103,11 +102,6 @@ def drain(stream: DataFrame, process: Callable[[DataFrame, int], None], how: Que
         if isinstance(first, OutOfTime) and how.end is not None:
             return False
         raise explain(first) from None
-    except JVM_GONE as error:
-        raise TransientError(
-            "the JVM ended in the middle of the run, most often for want of memory",
-            do="Raise `spark.driver.memory` under `spark:`, or lower `max_bytes_per_batch`",
-        ) from error
     finally:
         _stop(query)
 
