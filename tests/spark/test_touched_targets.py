@@ -164,3 +164,46 @@ def test_a_column_that_gets_another_type_is_told_how_and_the_advice_keeps_every_
     assert (report.error, report.counts.written, report.counts.duplicate) == (None, 1, 1)
     assert numbers(shop) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     assert any("6 row(s) written in their place" in w for w in report.steps[0].warnings)
+
+
+@pytest.fixture(params=["written", "quarantined"])
+def put_back(shop, request) -> Project:
+    """An older copy of the checkpoint in its place, a newer one beside it, and a row that waits."""
+    shop.step["rules"] = [
+        {
+            "type": "expect_column_values_to_be_between",
+            "kwargs": {"column": "n", "max_value": 100},
+            "on_fail": "quarantine",
+        }
+    ]
+    place = Path(shop.paths.checkpoint("s"))
+    shutil.copytree(place, place.with_name("older"))
+    shop.land("next.json", order(8 if request.param == "written" else 800))
+    assert shop.run().counts.read == 1
+    place.rename(place.with_name("newest"))
+    place.with_name("older").rename(place)
+    shop.land("last.json", order(9))
+    return shop
+
+
+def test_an_older_copy_of_the_checkpoint_is_refused_each_time_and_its_newest_loses_nothing(
+    put_back,
+):
+    for _ in range(2):
+        refused = put_back.run()
+        assert refused.exit_code is ExitCode.TERMINAL
+        assert "the checkpoint is older than the step's tables" in refused.error
+        assert "batch 3 in the tables, 2 in the checkpoint" in refused.error
+    place = Path(put_back.paths.checkpoint("s"))
+    shutil.rmtree(place)
+    place.with_name("newest").rename(place)
+    assert put_back.run().counts.read == 1
+    assert numbers(put_back) in ([*range(1, 7), 9], [*range(1, 7), 8, 9])
+
+
+def test_without_a_newer_copy_of_the_checkpoint_its_removal_loses_and_doubles_nothing(put_back):
+    assert "remove the whole checkpoint" in put_back.run().error
+    shutil.rmtree(put_back.paths.checkpoint("s"))
+    report = put_back.run()
+    assert (report.error, report.counts.read) == (None, 8)
+    assert numbers(put_back) in ([*range(1, 7), 9], [*range(1, 7), 8, 9])

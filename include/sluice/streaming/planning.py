@@ -24,6 +24,7 @@ from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
     refuse_incomparable,
     refuse_lost_target,
+    refuse_older_checkpoint,
     refuse_renamed,
     refuse_replacing,
     refuse_sending_twice,
@@ -79,6 +80,7 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
         gathers=gathers,
     )
     refuse_lost_target(run, plan, manifest)
+    refuse_older_checkpoint(run, plan)
     _make_tables(run, plan, manifest)
     return frame, plan
 
