@@ -36,7 +36,7 @@ def run_pipeline(request: RunRequest, progress: Progress = UNWATCHED) -> RunRepo
     with ExitStack() as held:  # let go only after the report: it is a write like any other
         try:
             pipeline = load_pipeline(request.pipeline)
-            story.name = pipeline.name
+            story.begin(pipeline)
             check_trial(pipeline, story.mode.is_trial)
             refuse_doubling(pipeline, request)
             rights = _take_rights(held, pipeline, story)

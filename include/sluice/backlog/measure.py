@@ -12,6 +12,7 @@ from ..storage import Paths, delta_log, open_path
 from .notified import Arrivals
 from .probe import StepBacklog, Waiting
 from .probes import count_files, probe_of
+from .renamed import describe_renamed
 from .undelivered import describe_undelivered, read_positions, why_behind
 from .watch import read_mark, watch_table
 
@@ -115,7 +116,7 @@ def measure_pipeline(
     Args: taken: the new files of steps that have them from a queue; without it, the queue is only
     asked how much it holds.
     """
-    return [
+    found = [
         measure_step(
             step,
             paths,
@@ -125,6 +126,18 @@ def measure_pipeline(
         )
         for step in pipeline.steps
     ]
+    return [_warn_of_rename(pipeline, paths, step) for step in found]
+
+
+def _warn_of_rename(pipeline: Pipeline, paths: Paths, found: StepBacklog) -> StepBacklog:
+    """The same, with a word where a step that has not run yet was most likely renamed."""
+    if found.last_run is not None or found.open_batch:
+        return found
+    try:
+        told = describe_renamed(pipeline, paths, found.step)
+    except OSError:  # it is said to help, and the run asks its own questions
+        return found
+    return found if told is None else replace(found, warnings=[*found.warnings, told])
 
 
 def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog]) -> None:

@@ -22,7 +22,7 @@ def why_behind(step: Step, paths: Paths, checkpoint: Checkpoint, found: Position
     if not found or checkpoint.newest_commit is None:
         return ""
     generation = noted_generation(paths.checkpoint(step.name))
-    home = f"{paths.pipeline}/{step.name}/{generation}"
+    home = f"{paths.home(step.name)}/{generation}"
     for title, position in found.items():
         if position is None:
             return f"nothing is known of what {title} has got"

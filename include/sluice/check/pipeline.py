@@ -52,7 +52,7 @@ def check_pipeline(pipeline: Pipeline, root: str | None) -> Iterator[Finding]:
 
     Args: root: where tables and checkpoints lie, by default where `Paths.under` says.
     """
-    paths = Paths.under(root, pipeline.name)
+    paths = pipeline.paths(root)
     for group in _list_attempts(pipeline, paths):
         for part, ask in group:
             found = _try(part, ask)

@@ -66,7 +66,7 @@ def find_unreported(
 def _is_reported(paths: Paths, step: str, entry: Entry, run_id: str | None) -> bool:
     """Whether a report holds it that will not be replaced: any but that of `run_id`."""
     told = told_by(paths.reports(), entry.run_id, replaced=entry.run_id == run_id)
-    return (step, entry.batch.identity) in told
+    return entry.batch.identity(step) in told
 
 
 def forget(checkpoint: str, entries: list[Entry]) -> None:

@@ -11,6 +11,7 @@ from .check import check
 from .look import open_report, show, sql
 from .run import backfill, run
 from .deliver import deliver, give_up
+from .rename import rename
 from .torture import torture
 from .author import infer, new, schema
 from .jars import fetch
@@ -27,6 +28,7 @@ __all__ = [
     "new",
     "open_report",
     "plan",
+    "rename",
     "report",
     "run",
     "schema",

@@ -8,7 +8,6 @@ import typer
 from ..checkpoint import hold_lease, read_position, write_position
 from ..errors import SpecError
 from ..spec import Pipeline, Refill, RunRequest
-from ..storage import Paths
 from .app import Name, Root, Spec, app, load, out
 from .run import MOMENTS, Master, show_run
 
@@ -76,7 +75,7 @@ def give_up(
     The target keeps its rows, and `sluice deliver --key` sends them after all.
     """
     _, pipeline = load(name, spec)
-    paths, step = Paths.under(root, pipeline.name), _find(pipeline, sink)
+    paths, step = pipeline.paths(root), _find(pipeline, sink)
     with hold_lease(f"{paths.positions(step)}/lease", f"give-up {key}", wait=60.0):
         path = paths.position(step, sink)
         position = read_position(path)

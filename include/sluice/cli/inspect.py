@@ -26,7 +26,6 @@ from ..spec import (
     load_pipeline,
 )
 from ..spec.quantities import format_duration
-from ..storage import Paths
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
 
 if TYPE_CHECKING:  # only `validate` needs what reads lines, and it costs imports
@@ -131,7 +130,7 @@ def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
     Exit code 3 when nothing is new.
     """
     _, pipeline = load(name, spec)
-    paths = Paths.under(root, pipeline.name)
+    paths = pipeline.paths(root)
     backlog = measure_pipeline(pipeline, paths)
     for step in backlog:
         out.print(f"{pipeline.name}.{step.step}: {_describe_backlog(step)}")
@@ -184,7 +183,7 @@ def report(
 ) -> None:
     """Show the report of a run."""
     _, pipeline = load(name, spec)
-    folder = Paths.under(root, pipeline.name).reports()
+    folder = pipeline.paths(root).reports()
     try:
         found = read_report(folder, run) if run else latest_report(folder)
     except FileNotFoundError:

@@ -7,7 +7,6 @@ from ..errors import SluiceError
 from ..report import RunReport, latest_report
 from ..spec import Pipeline, find_pipelines, load_pipeline
 from ..spec.quantities import format_duration
-from ..storage import Paths
 from .app import Root, app, pipelines_folder
 
 if TYPE_CHECKING:  # the other verbs start sooner without
@@ -33,7 +32,7 @@ def list_pipelines(root: Root = None) -> None:
             broken.append(error)
             rows.append((path.stem, "", None, ""))
             continue
-        last = latest_report(Paths.under(root, pipeline.name).reports())
+        last = latest_report(pipeline.paths(root).reports())
         steps = ", ".join(step.name for step in pipeline.steps)
         rows.append((path.stem, _describe_schedule(pipeline), last, steps))
     whole = _list_rows(rows, whole=True)

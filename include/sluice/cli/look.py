@@ -13,7 +13,7 @@ from ..errors import SluiceError, SourceError, SpecError
 from ..query import StoredTable, count_rows, hide_values, name_tables, query_tables, tables_of
 from ..report import latest_report, report_path
 from ..spec import SYSTEM_COLUMNS, Pipeline, Step, find_pipelines, load_pipeline
-from ..storage import Paths, is_remote
+from ..storage import is_remote
 from .app import Name, Root, Spec, app, err, load, out, pipelines_folder
 from .rows import Format, format_rows
 
@@ -99,7 +99,7 @@ def _find_table(pipeline: Pipeline, root: str | None, name: str) -> StoredTable:
             do="Its rows are in its sinks; `{kind: delta}` among them keeps a table",
         )
     if not found.exists:
-        ran = latest_report(Paths.under(root, pipeline.name).reports()) is not None
+        ran = latest_report(pipeline.paths(root).reports()) is not None
         raise SourceError(
             "no run wrote a row there yet" if ran else "the pipeline has not run yet",
             where=found.path,
@@ -133,7 +133,7 @@ def _read(
 
 def _find_lacking(pipeline: Pipeline, root: str | None, step: str | None) -> list[tuple]:
     """What further sinks lack, a batch a row, the oldest first; says how much that is."""
-    paths = Paths.under(root, pipeline.name)
+    paths = pipeline.paths(root)
     steps = pipeline.steps if step is None else [_find_step(pipeline, step)]
     lacking = [
         (title, due.key, due.rows, due.since, due.said)
@@ -193,7 +193,7 @@ def open_report(
 ) -> None:
     """Open the report of a run in the browser, and print where it is."""
     _, pipeline = load(name, spec)
-    folder = Paths.under(root, pipeline.name).reports()
+    folder = pipeline.paths(root).reports()
     if run is None:
         newest = latest_report(folder)
         run = newest.run_id if newest else None

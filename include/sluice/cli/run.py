@@ -8,8 +8,7 @@ from pydantic import ValidationError
 
 from ..errors import SpecError
 from ..report import latest_worked, render_text
-from ..spec import Mode, RunRequest, Window
-from ..storage import Paths
+from ..spec import Mode, RunRequest, Window, load_pipeline
 from .app import INTERRUPTED, Name, Root, Spec, app, err, is_one_place, load, out
 
 Master = Annotated[
@@ -61,7 +60,7 @@ def run(
         dev_seconds=(seconds or 10.0) if dev else None,
     )
     if dev:
-        place = Paths.under(root, pipeline.name).trial(request.run_id).root
+        place = pipeline.paths(root).trial(request.run_id).root
         err.print(
             f"trial: everything it makes lies below {place}, which may be removed at any time"
         )
@@ -124,15 +123,16 @@ def show_run(request: RunRequest) -> None:
         err.print(report.error, style="red")
     out.print(render_text(report))
     if report.status == "nothing new":
-        _name_last_worked(request, report.pipeline)
+        _name_last_worked(request)
     raise typer.Exit(int(report.exit_code))
 
 
-def _name_last_worked(request: RunRequest, pipeline: str) -> None:
+def _name_last_worked(request: RunRequest) -> None:
     """An idle run leaves no report; say which one tells of the tables."""
-    last = latest_worked(Mode.of(request).place(request.root, pipeline).reports())
+    pipeline = load_pipeline(request.pipeline)
+    last = latest_worked(Mode.of(request).place(pipeline.paths(request.root)).reports())
     if last:
         out.print(
             f"The last run with something to do was {last.run_id}: {last.counts.line}\n"
-            f"`sluice report {pipeline}` shows its report."
+            f"`sluice report {pipeline.name}` shows its report."
         )

@@ -12,7 +12,8 @@ from airflow.sdk import DAG, Asset, Param
 from ..errors import SpecError
 from ..spec import Pipeline, find_pipelines, load_pipeline
 from .deliver import DeliverOperator
-from .pools import pipelines_folder, pool_name
+from .named import pipelines_folder
+from .pools import pool_name
 from .submit import RunPipelineOperator
 from .tasks import asset_name, gate_task, probe_task
 from .timetable import backfill_timetable, scheduled_timetable

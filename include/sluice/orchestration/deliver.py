@@ -6,7 +6,7 @@ from ..errors import SluiceError
 from ..report import RunReport
 from ..report.ending import Ending
 from ..spec import Pipeline, Refill, RunRequest, load_pipeline
-from .pools import pipelines_folder
+from .named import pipelines_folder
 from .submit import RunPipelineOperator
 from .submit_hook import PrivateSubmitHook
 from .tasks import find_report

@@ -5,7 +5,6 @@ So pools are created when a deployment is set up (`create_pools`) and again, for
 later, by the scheduler itself as a run starts (`on_dag_run_running`).
 """
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from airflow.listeners import hookimpl
 
 from ..errors import SpecError
 from ..spec import find_pipelines, load_pipeline
-from ..storage import PIPELINES
+from .named import pipelines_folder
 
 PREFIX = "sluice_"
 _DESCRIPTION = "One run at a time may use the pipeline's checkpoint"
@@ -22,11 +21,6 @@ _DESCRIPTION = "One run at a time may use the pipeline's checkpoint"
 def pool_name(pipeline: str) -> str:
     """The pool that guards a pipeline's checkpoints."""
     return f"{PREFIX}{pipeline}"
-
-
-def pipelines_folder() -> Path:
-    """Folder of the YAML files: `$SLUICE_PIPELINES`, else the project's."""
-    return Path(os.environ.get("SLUICE_PIPELINES") or PIPELINES)
 
 
 def create_pools(folder: str | Path | None = None) -> list[str]:

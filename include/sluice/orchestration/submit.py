@@ -16,9 +16,9 @@ from ..launch import spark_settings, write_properties
 from ..report import RunReport
 from ..report.store import read_report
 from ..spec import Pipeline, RunRequest, Window, load_pipeline
-from ..storage import PROJECT, Paths
+from ..storage import PROJECT
 from .connections import export_connections
-from .pools import pipelines_folder
+from .named import pipelines_folder
 from .submit_hook import PrivateSubmitHook
 from .tasks import BACKLOG_KEY
 
@@ -206,9 +206,9 @@ class RunPipelineOperator(SparkSubmitOperator):
 
     def _find_report(self, request: RunRequest, started: datetime) -> RunReport | None:
         """The report of this try; one that an earlier try wrote is none."""
-        pipeline = load_pipeline(request.pipeline).name
+        reports = load_pipeline(request.pipeline).paths().reports()
         try:
-            report = read_report(Paths.under(None, pipeline).reports(), request.run_id)
+            report = read_report(reports, request.run_id)
         except FileNotFoundError:
             return None
         return report if report.ended >= started else None

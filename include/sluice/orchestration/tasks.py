@@ -12,9 +12,8 @@ from ..errors import SluiceError
 from ..report.model import Outcome, RuleResult, RunReport
 from ..report.store import list_reports, read_report
 from ..spec import load_pipeline
-from ..storage import Paths
 from .connections import export_connections
-from .pools import pipelines_folder
+from .named import paths_of, pipelines_folder
 
 log = logging.getLogger(__name__)
 BACKLOG_KEY, SUMMARY_KEY = "backlog", "quality"
@@ -48,7 +47,7 @@ def probe(pipeline_file: str) -> dict:
     """
     pipeline = load_pipeline(pipelines_folder() / pipeline_file)
     os.environ.update(export_connections(pipeline))
-    paths = Paths.under(None, pipeline.name)
+    paths = pipeline.paths()
     try:
         backlog = measure_pipeline(pipeline, paths)
         note_idle_audits(pipeline, paths, backlog)
@@ -73,9 +72,7 @@ def probe(pipeline_file: str) -> dict:
 def describe_saving(pipeline_name: str) -> str:
     """One sentence on what not starting Spark saved, taken from the last reports."""
     reports = [
-        r
-        for r in list_reports(Paths.under(None, pipeline_name).reports(), limit=5)
-        if r.core_seconds
+        r for r in list_reports(paths_of(pipeline_name).reports(), limit=5) if r.core_seconds
     ]
     if not reports:
         return "No Spark was started."
@@ -135,7 +132,7 @@ def summarize_report(report: RunReport) -> dict:
 
 def find_report(pipeline_name: str, run_id: str) -> RunReport:
     """The report of a run. Raises FileNotFoundError, with what to do, when there is none."""
-    folder = Paths.under(None, pipeline_name).reports()
+    folder = paths_of(pipeline_name).reports()
     try:
         return read_report(folder, run_id)
     except FileNotFoundError:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ..backlog import table_version
 from ..errors import SpecError
 from ..spec import Pipeline, Step
-from ..storage import Paths
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class StoredTable:
 
 def tables_of(pipeline: Pipeline, root: str | None) -> list[StoredTable]:
     """The tables that the steps of a pipeline may have written, whether they are there or not."""
-    paths = Paths.under(root, pipeline.name)
+    paths = pipeline.paths(root)
     found = []
     for step in pipeline.steps:
         kinds = {"": step.target_path(paths)}

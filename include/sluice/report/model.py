@@ -105,10 +105,9 @@ class BatchReport(Record):
     """Rows by how far they were behind the newest row of earlier batches, one number a bar (see
     report/lateness.py); empty before anything was seen."""
 
-    @property
-    def identity(self) -> str:
-        """Its key; its number in a report of before batches had keys."""
-        return self.key or str(self.batch_id)
+    def identity(self, step: str) -> str:
+        """Its key; its step and number in a report of before batches had keys."""
+        return self.key or f"{step} {self.batch_id}"
 
 
 class Delivered(Record):
@@ -210,10 +209,10 @@ class RunReport(Record):
         return sum((step.counts for step in self.steps), Counts())
 
     @property
-    def told(self) -> set[tuple[str, str]]:
-        """The batches and deliveries that it tells of: step and identity."""
-        batches = {(step.name, b.identity) for step in self.steps for b in step.batches}
-        return batches | {(step.name, s.identity) for step in self.steps for s in step.deliveries}
+    def told(self) -> set[str]:
+        """The batches and deliveries that it tells of, whatever the step was named then."""
+        batches = {b.identity(step.name) for step in self.steps for b in step.batches}
+        return batches | {s.identity for step in self.steps for s in step.deliveries}
 
     @property
     def undelivered(self) -> list[Undelivered]:

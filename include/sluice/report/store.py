@@ -69,7 +69,7 @@ def kept_reports(folder: str | os.PathLike, run_id: str) -> list[RunReport]:
     return kept
 
 
-def told_by(folder: str | os.PathLike, run_id: str, *, replaced: bool) -> set[tuple[str, str]]:
+def told_by(folder: str | os.PathLike, run_id: str, *, replaced: bool) -> set[str]:
     """What the stored reports of a run tell of: none where it died before its report.
 
     Args: replaced: its newest report will be written anew, so only what is kept beside counts.
@@ -85,13 +85,13 @@ def _kept_path(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}.{number}.json")
 
 
-def _leave_out(report: RunReport, told: set[tuple[str, str]]) -> RunReport:
+def _leave_out(report: RunReport, told: set[str]) -> RunReport:
     """A report of the batches that are not told elsewhere, so that each is counted once."""
     steps = []
     for step in report.steps:
-        batches = [batch for batch in step.batches if (step.name, batch.identity) not in told]
+        batches = [batch for batch in step.batches if batch.identity(step.name) not in told]
         counts = sum((batch.counts for batch in batches), Counts())
-        sent = [sent for sent in step.deliveries if (step.name, sent.identity) not in told]
+        sent = [sent for sent in step.deliveries if sent.identity not in told]
         left = {"batches": batches, "counts": counts, "deliveries": sent}
         steps.append(step.model_copy(update=left))
     return report.model_copy(update={"steps": steps})

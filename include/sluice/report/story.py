@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import ExitCode
-from ..spec import Mode, RunRequest
+from ..spec import Mode, Pipeline, RunRequest
 from ..storage import Paths
 from .cost import measure_cost
 from .ending import OUT_OF_TIME, Ending
@@ -40,13 +40,18 @@ class Story:
         self.request, self.mode = request, Mode.of(request)
         self.started = datetime.now(UTC)
         self.name = Path(request.pipeline).stem
+        self._paths = Paths.under(request.root, self.name)
         self.tallies: list[Teller] = []
         self.spark: dict[str, str] = {}
 
     @property
     def paths(self) -> Paths:
         """Where the run's tables, checkpoints and reports lie."""
-        return self.mode.place(self.request.root, self.name)
+        return self.mode.place(self._paths)
+
+    def begin(self, pipeline: Pipeline) -> None:
+        """Tell of this pipeline; before its file is read, the file's name stands for it."""
+        self.name, self._paths = pipeline.name, pipeline.paths(self.request.root)
 
     @property
     def lacking(self) -> list[Undelivered]:

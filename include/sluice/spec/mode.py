@@ -47,9 +47,8 @@ class Mode:
         """True where everything lies in a root of its own and ends after some seconds."""
         return self.kind == "trial"
 
-    def place(self, root: str | None, pipeline: str) -> Paths:
-        """Where the run's tables, checkpoints and reports lie."""
-        paths = Paths.under(root, pipeline)
+    def place(self, paths: Paths) -> Paths:
+        """Where the run's tables, checkpoints and reports lie, of a pipeline's paths."""
         return paths.trial(self.name or "") if self.is_trial else paths
 
     def checkpoint(self, paths: Paths, step: str) -> str:

@@ -1,6 +1,7 @@
 """A pipeline: one YAML file, an ordered list of steps."""
 
 from datetime import datetime, timedelta
+from os import PathLike
 from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
@@ -19,6 +20,9 @@ class Pipeline(Spec):
     """What runs, when, for whom."""
 
     name: str = Field(pattern=NAME)
+    uid: str | None = Field(default=None, pattern=NAME)
+    """What its tables, checkpoints and reports are kept under, and the keys of its batches begin
+    with: the name, until `sluice rename` gives it another."""
     description: str = ""
     """Markdown; the DAG's documentation page in Airflow."""
     owner: str = "data-engineering"
@@ -44,6 +48,11 @@ class Pipeline(Spec):
     steps: list[Step] = Field(min_length=1)
     folder: Path = Field(default=Path("."), exclude=True, json_schema_extra={"readOnly": True})
     """Where the YAML lies; filled in by the loader."""
+
+    def paths(self, root: str | PathLike | None = None) -> Paths:
+        """Where it keeps what it makes; see `Paths.under`."""
+        uids = {step.name: step.uid for step in self.steps if step.uid is not None}
+        return Paths.under(root, self.uid or self.name, uids)
 
     def source_path(self, source: SourceKind, paths: Paths) -> str:
         """Folder, URI or catalog name of the table that a step reads; empty for what is no
@@ -139,12 +148,20 @@ class Pipeline(Spec):
     def _check_unique(cls, steps: list[Step]) -> list[Step]:
         names = [step.name for step in steps]
         twice = sorted({n for n in names if names.count(n) > 1})
+        uids = [step.uid or step.name for step in steps]
         if twice:
             raise FieldError(
                 f"two steps are named {', '.join(twice)}; each has its own checkpoint and table, "
                 "so give each its own name",
                 *(len(names) - 1 - names[::-1].index(twice[0]), "name"),
             )
+        for number, step in enumerate(steps):
+            if uids.count(uids[number]) > 1 and step.uid is not None:
+                raise FieldError(
+                    f"step {step.name} keeps what it makes under {step.uid}, and so does another "
+                    "step; each needs a place of its own, so give that one another name",
+                    *(number, "uid"),
+                )
         queues = [step.source.queue for step in steps if step.source.queue is not None]
         if len(set(queues)) < len(queues):
             raise ValueError(

@@ -29,6 +29,8 @@ class Step(Spec):
     """One streaming query with its own checkpoint and target."""
 
     name: str = Field(pattern=NAME)
+    uid: str | None = Field(default=None, pattern=NAME)
+    """As of the pipeline: what its table, checkpoint and keys are known by."""
     source: Source
     transform: str | None = None
     """A `.sql` file (SELECT ... FROM source) or `file.py:function` (DataFrame -> DataFrame),

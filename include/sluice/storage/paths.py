@@ -2,7 +2,8 @@
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -86,16 +87,23 @@ def delta_log(table: str) -> str:
 @dataclass(frozen=True)
 class Paths:
     """Where one pipeline keeps what it makes. `root`: folder or URI; relative folders are made
-    absolute."""
+    absolute. `pipeline`: its uid. `uids`: of those steps that have another than their name."""
 
     root: str
     pipeline: str
+    uids: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def under(cls, root: str | os.PathLike | None, pipeline: str) -> "Paths":
+    def under(
+        cls,
+        root: str | os.PathLike | None,
+        pipeline: str,
+        uids: Mapping[str, str] | None = None,
+    ) -> "Paths":
         """Paths below a root; by default `$SLUICE_ROOT`, else `.sluice` in the project."""
         text = str(root or os.environ.get("SLUICE_ROOT") or PROJECT / ".sluice")
-        return cls(text.rstrip("/") if is_remote(text) else os.path.abspath(text), pipeline)
+        place = text.rstrip("/") if is_remote(text) else os.path.abspath(text)
+        return cls(place, pipeline, uids or {})
 
     def _join(self, *parts: str) -> str:
         for part in parts:
@@ -103,23 +111,31 @@ class Paths:
                 raise ValueError(f"{part!r} would leave the root {self.root}")
         return "/".join((self.root, *parts))
 
+    def uid(self, step: str) -> str:
+        """What a step's places are named by, below the pipeline's."""
+        return self.uids.get(step, step)
+
+    def home(self, step: str) -> str:
+        """`pipeline/step`, by which the keys of a step's batches begin."""
+        return f"{self.pipeline}/{self.uid(step)}"
+
     def table(self, step: str, name: str | None = None) -> str:
         """The target of a step."""
         if name and (name.startswith("/") or "://" in name):
             return name
-        return self._join("tables", name or f"{self.pipeline}/{step}")
+        return self._join("tables", name or self.home(step))
 
     def quarantine(self, step: str) -> str:
         """The quarantine table of a step."""
-        return self._join("tables", self.pipeline, f"{step}__quarantine")
+        return self._join("tables", self.pipeline, f"{self.uid(step)}__quarantine")
 
     def late(self, step: str) -> str:
         """The late table of a step."""
-        return self._join("tables", self.pipeline, f"{step}__late")
+        return self._join("tables", self.pipeline, f"{self.uid(step)}__late")
 
     def trial(self, run_id: str) -> "Paths":
         """Paths of a trial: a root of its own, below `dev/`, that no other run knows."""
-        return Paths(self._join("dev", run_id), self.pipeline)
+        return Paths(self._join("dev", run_id), self.pipeline, self.uids)
 
     def lease(self, step: str, backfill: str | None = None) -> str:
         """Where the lease of a step's checkpoint lies."""
@@ -128,9 +144,9 @@ class Paths:
     def checkpoint(self, step: str, backfill: str | None = None) -> str:
         """Folder that holds `spark/` (Spark's own checkpoint), our manifest and the lease."""
         return (
-            self._join("backfills", self.pipeline, backfill, step)
+            self._join("backfills", self.pipeline, backfill, self.uid(step))
             if backfill
-            else self._join("checkpoints", self.pipeline, step)
+            else self._join("checkpoints", self.home(step))
         )
 
     def named_files(self, step: str) -> str:
@@ -145,7 +161,7 @@ class Paths:
 
     def positions(self, step: str) -> str:
         """Folder of the positions of a step's further sinks; their lease lies there as well."""
-        return self._join("positions", self.pipeline, step)
+        return self._join("positions", self.home(step))
 
     def every_position(self) -> str:
         """Folder of the positions of all pipelines and steps."""

@@ -55,10 +55,10 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
         frozenset(run.pipeline.pii),
         run.where(step),
     )
-    home = f"{run.pipeline.name}/{step.name}/{noted_generation(tally.checkpoint)}"
+    home = f"{run.paths.home(step.name)}/{noted_generation(tally.checkpoint)}"
     followers = Followers(run, step, outlet, home, titles)
     followers.open(tally, Checkpoint.below(tally.checkpoint).open_batch)
-    asked = _asked(f"{run.pipeline.name}/{step.name}/", wanted)
+    asked = _asked(f"{run.paths.home(step.name)}/", wanted)
     if asked is not None:
         followers.demand(outlet.count_batches(run.spark, asked), bool(wanted.keys), tally)
         _tell_older(tally, table.where(F.col(BATCH_KEY).isNull()).count())

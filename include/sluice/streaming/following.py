@@ -62,7 +62,7 @@ class Followers:
             self._prepare(title, sink, replace(coming, warn=tally.warn))
         if not self._durable:
             return
-        prefix = f"{self._run.pipeline.name}/{self._step.name}"
+        prefix = self._run.paths.home(self._step.name)
         written = written_batches(self._run.spark, self._outlet.table, prefix)
         if open_batch is not None and self._home in written:
             written[self._home] = min(written[self._home], open_batch - 1)
@@ -199,7 +199,7 @@ class Followers:
         kept = [
             sent.model_copy(update={"run_id": run_id}) if sent.home == self._home else sent
             for sent in position.sent
-            if (self._step.name, f"{position.sink} {sent.key}") not in told[sent.run_id]
+            if f"{position.sink} {sent.key}" not in told[sent.run_id]
         ]
         return position.model_copy(update={"sent": kept})
 

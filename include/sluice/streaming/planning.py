@@ -28,6 +28,7 @@ from .preflight import (
     refuse_renamed,
     refuse_replacing,
     refuse_sending_twice,
+    refuse_shared,
     refuse_unjudged,
 )
 from .run import Run
@@ -42,6 +43,7 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
     Args: path: where its target lies; empty for none. Raises SpecError and PreflightError before
     anything is read or written.
     """
+    refuse_shared(run)
     refuse_sending_twice(run, step)
     refuse_renamed(run, step)
     frame = open_bounded(run, step, intake)
@@ -160,7 +162,7 @@ def _only_range(run: Run, step: Step, frame: DataFrame) -> DataFrame:
 def _place(run: Run, step: Step, checkpoint: str, manifest: Manifest) -> Place:
     return Place(
         name=run.where(step),
-        app_id=f"sluice/{run.pipeline.name}/{step.name}/{manifest.generation}",
+        app_id=f"sluice/{run.paths.home(step.name)}/{manifest.generation}",
         checkpoint=checkpoint,
         quarantine=run.paths.quarantine(step.name),
         late=run.paths.late(step.name),

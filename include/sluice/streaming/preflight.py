@@ -11,7 +11,7 @@ from ..spark.table_setup import table_exists
 from ..spark.tables import newest_writes
 from ..spec import RuleSpec, Step, find_pipelines, load_pipeline
 from ..spec.columns import why_incomparable, why_unhashable
-from ..storage import Paths, open_path
+from ..storage import open_path
 from .plan import Plan
 from .run import Run
 
@@ -51,10 +51,31 @@ def refuse_renamed(run: Run, step: Step) -> None:
                     "there any more: renamed, it would send all of them once more",
                     where=f"{run.where(step)}: sink",
                     value=title,
-                    do=f"Give the pipeline and its step those names again. Where the rows shall "
-                    f"come again, because the sink was emptied or both fill it, copy {file} to "
-                    f"{own}",
+                    do=f"Write `uid: {pipeline}` under the pipeline's name and `uid: {name}` under "
+                    "the step's: they go on where they were. Where the rows shall come again, "
+                    f"because the sink was emptied or both fill it, copy {file} to {own}",
                 )
+
+
+def refuse_shared(run: Run) -> None:
+    """Raise SpecError where another pipeline of the folder keeps what it makes in the same place:
+    both would work on one checkpoint."""
+    for file in find_pipelines(run.pipeline.folder):
+        if run.paths.pipeline not in file.read_text(encoding="utf-8", errors="replace"):
+            continue  # most are not worth being read as YAML
+        try:
+            other = load_pipeline(file)
+        except SluiceError:
+            continue  # it runs nothing
+        if other.name != run.pipeline.name and other.paths().pipeline == run.paths.pipeline:
+            raise SpecError(
+                "two pipelines keep what they make under one uid, so both would work on the same "
+                "checkpoints",
+                where=f"{run.pipeline.name}, {file}",
+                value=run.paths.pipeline,
+                do="Leave it to the one that has filled the tables, and give the other a name and "
+                "`uid` of its own",
+            )
 
 
 def _find_living(run: Run) -> set[tuple[str, str | None]]:
@@ -67,7 +88,8 @@ def _find_living(run: Run) -> set[tuple[str, str | None]]:
         except SluiceError:
             found.add((file.stem, None))
         else:
-            found |= {(pipeline.name, step.name) for step in pipeline.steps}
+            uid = pipeline.uid or pipeline.name
+            found |= {(uid, step.uid or step.name) for step in pipeline.steps}
     return found
 
 
@@ -131,7 +153,7 @@ def _find_readers(run: Run, step: Step) -> list[str]:
     for file in find_pipelines(run.pipeline.folder):
         with suppress(SluiceError):
             pipeline = load_pipeline(file)
-            paths = Paths.under(run.paths.root, pipeline.name)
+            paths = pipeline.paths(run.paths.root)
             found += [
                 f"{pipeline.name}.{other.name}"
                 for other in pipeline.steps

@@ -28,7 +28,7 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
     landing = Path(folder) / "landing"
     landing.mkdir(parents=True, exist_ok=True)
     mode = Mode.of(RunRequest(pipeline=str(file), root=str(folder)))
-    paths = mode.place(str(folder), pipeline.name)
+    paths = mode.place(pipeline.paths(folder))
     with open_session(spark_settings(pipeline, 0, root=str(folder))) as spark:
         rights = Rights("rehearsal", {}, [], 0.0)
         run = Run(spark, pipeline, paths, mode, "rehearsal", rights, UNWATCHED)

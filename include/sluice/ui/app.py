@@ -18,12 +18,12 @@ from fastapi import Depends, FastAPI, Query
 from fastapi.responses import HTMLResponse
 
 from ..errors import SluiceError
+from ..orchestration.named import paths_of
 from ..report import RunReport
 from ..report.counts import FATES
 from ..report.history import RunSummary, list_runs
 from ..report.render import render_html
 from ..report.store import read_report, report_path
-from ..storage import Paths
 from .history import MAX_RUNS, read_history
 from .leave import show_way_out
 from .lookup import explain_missing_report, is_idle, list_pipelines, pipeline_of
@@ -35,7 +35,7 @@ _RunId = Annotated[str, Query(max_length=250)]
 
 
 def _reports(pipeline: str) -> str:
-    return Paths.under(None, pipeline).reports()
+    return paths_of(pipeline).reports()
 
 
 def _find_worked(runs: Iterable[RunSummary]) -> RunSummary | None:

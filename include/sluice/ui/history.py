@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..orchestration.named import paths_of
 from ..report.counts import FATES
 from ..report.history import RunSummary, list_runs
-from ..storage import Paths
 from .lookup import SilentRun, list_silent_runs
 
 MAX_RUNS = 30
@@ -38,7 +38,7 @@ class Entry:
 
 def read_history(pipeline: str) -> list[Entry]:
     """The last 30 lines of a pipeline's history, newest first."""
-    runs = list_runs(Paths.under(None, pipeline).reports(), MAX_RUNS)
+    runs = list_runs(paths_of(pipeline).reports(), MAX_RUNS)
     since = runs[-1].started if len(runs) == MAX_RUNS else None
     told = {run.run_id for run in runs}
     silent = [run for run in list_silent_runs(pipeline, since) if run.run_id not in told]

@@ -6,10 +6,9 @@ Never by Spark: no page starts a JVM within Airflow.
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..errors import SluiceError, SpecError
-from ..orchestration.pools import pipelines_folder
+from ..errors import SluiceError
+from ..orchestration.named import load_named
 from ..query import StoredTable, Unreadable, count_rows, hide_values, query_stored, tables_of
-from ..spec import Pipeline, find_pipelines, load_pipeline
 
 MAX_ROWS = 50
 MAX_TEXT = 400
@@ -57,17 +56,9 @@ def read_quarantines(name: str, reason: str | None = None) -> list[Quarantine]:
     Raises SpecError where the pipeline's file is not there or cannot be read: without it nobody
     knows which columns are `pii`.
     """
-    pipeline = _load_pipeline(name)
+    pipeline = load_named(name)
     tables = [t for t in tables_of(pipeline, None) if t.name == f"{t.step.name}__quarantine"]
     return [found for table in tables if (found := _read(table, reason)) is not None]
-
-
-def _load_pipeline(name: str) -> Pipeline:
-    folder = pipelines_folder()
-    for path in find_pipelines(folder):
-        if path.stem == name:
-            return load_pipeline(path)
-    raise SpecError("no pipeline has this name", where=str(folder), value=name, do="Put it back")
 
 
 def _read(table: StoredTable, reason: str | None) -> Quarantine | None:

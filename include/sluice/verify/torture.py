@@ -106,7 +106,7 @@ def torture(
         differences = [f"round {rounds}: {difference}" for difference in found]
         if not differences:
             shutil.rmtree(killed)
-    counts = count_rows(calm, pipeline.name)
+    counts = count_rows(calm, pipeline.paths().pipeline)
     seconds = time.monotonic() - began
     return Outcome(under_way.kills, under_way.runs, rounds, seconds, counts, differences)
 
