@@ -12,7 +12,7 @@ import pytest
 import yaml
 from sluice.backlog import measure_pipeline
 from sluice.checkpoint import Checkpoint, normalize_uri
-from sluice.checkpoint.manifest import Manifest, note_target
+from sluice.checkpoint.manifest import Manifest, note_step
 from sluice.errors import SourceError
 from sluice.spec import load_pipeline
 from sluice.storage import Paths
@@ -256,7 +256,7 @@ def test_a_lost_table_wakes_a_run_because_the_memory_is_gone_with_it(place):
     log.plan(0, 0)
     log.commit(0)
     folder, table = paths.checkpoint("s"), paths.table("s")
-    note_target(folder, Manifest("g", "2026-01-01T00:00:00+00:00"), table)
+    note_step(folder, Manifest("g", "2026-01-01T00:00:00+00:00"), table, {})
     (Path(table) / "_delta_log").mkdir(parents=True)
     assert not measure(place).must_run
     (Path(table) / "_delta_log").rmdir()

@@ -4,10 +4,11 @@ import logging
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from ..checkpoint import find_unreported, noted_target
+from ..checkpoint import find_unreported, noted_parts, noted_target
 from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
 from ..spec import Pipeline, Step, never_ends, trigger_kind
+from ..spec.definition import changed_parts, describe_change, digest_parts
 from ..storage import Paths, delta_log, open_path
 from .notified import Arrivals
 from .probe import StepBacklog, Waiting
@@ -126,7 +127,11 @@ def measure_pipeline(
         )
         for step in pipeline.steps
     ]
-    return [_warn_of_rename(pipeline, paths, step) for step in found]
+    told = [_warn_of_rename(pipeline, paths, step) for step in found]
+    return [
+        _look_at_change(pipeline, paths, step, backlog)
+        for step, backlog in zip(pipeline.steps, told, strict=True)
+    ]
 
 
 def _warn_of_rename(pipeline: Pipeline, paths: Paths, found: StepBacklog) -> StepBacklog:
@@ -138,6 +143,24 @@ def _warn_of_rename(pipeline: Pipeline, paths: Paths, found: StepBacklog) -> Ste
     except OSError:  # it is said to help, and the run asks its own questions
         return found
     return found if told is None else replace(found, warnings=[*found.warnings, told])
+
+
+def _look_at_change(
+    pipeline: Pipeline, paths: Paths, step: Step, found: StepBacklog
+) -> StepBacklog:
+    """The same, with a word where the file says another thing of rows than when they were judged;
+    the run counts them."""
+    if found.last_run is None or step.target is None:
+        return found
+    try:
+        before = noted_parts(paths.checkpoint(step.name))
+        parts = changed_parts(before, digest_parts(step, pipeline.folder))
+    except (OSError, ValueError):  # as above
+        return found
+    if not parts:
+        return found
+    since = f"{found.last_run:%Y-%m-%d %H:%M:%S} UTC"
+    return replace(found, redefined=describe_change(pipeline, step, parts, since))
 
 
 def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog]) -> None:

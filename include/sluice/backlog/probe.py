@@ -37,6 +37,8 @@ class StepBacklog:
     last_run: datetime | None = None
     audited: datetime | None = None
     """When the whole folder was listed although a queue names its new files; UTC."""
+    redefined: str = ""
+    """What a person should know of rows that were judged before the file was edited."""
     warnings: list[str] = field(default_factory=list)
     undelivered: list[str] = field(default_factory=list)
     """Of each batch that a further sink lacks, or that was given up for it, a sentence."""

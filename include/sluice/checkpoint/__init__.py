@@ -6,7 +6,16 @@ from .holder import Holder, check_parents, start_of
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint, SeenFile, normalize_uri
-from .manifest import Manifest, note_target, noted_generation, noted_target, open_manifest
+from .manifest import (
+    Manifest,
+    begin_anew,
+    note_judged,
+    note_step,
+    noted_generation,
+    noted_parts,
+    noted_target,
+    open_manifest,
+)
 from .position import (
     Due,
     GivenUp,
@@ -37,7 +46,10 @@ __all__ = [
     "hold_lease",
     "note_batch",
     "note_attempt",
-    "note_target",
+    "begin_anew",
+    "note_judged",
+    "note_step",
+    "noted_parts",
     "noted_generation",
     "noted_target",
     "open_manifest",

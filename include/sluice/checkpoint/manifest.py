@@ -3,10 +3,12 @@
 import json
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from ..errors import PreflightError
-from ..storage import open_path, replace_file
+from ..storage import open_path, remove_tree, replace_file
 
 _FORGET = (
     "Restore the manifest, or remove the whole checkpoint folder: "
@@ -28,6 +30,10 @@ class Manifest:
     created: str
     target: str | None = None
     """The table its batches fill; empty for none, None where an older version did not note it."""
+    judged_by: dict[str, str] | None = None
+    """Digests of what decided the fates of its rows, by part; None where nobody noted them."""
+    anew: bool = False
+    """A person began it anew, knowing what the table holds."""
 
 
 def open_manifest(checkpoint: str, *, remembers: bool = True) -> Manifest:
@@ -52,26 +58,75 @@ def open_manifest(checkpoint: str, *, remembers: bool = True) -> Manifest:
             where=str(path),
             do=_FORGET if remembers else _FORGET_ALL,
         )
+    return _write(checkpoint, _begin())
+
+
+def note_step(checkpoint: str, manifest: Manifest, target: str, parts: dict[str, str]) -> None:
+    """Note the table that a checkpoint's batches fill, and by what they are judged, where it is not
+    noted yet."""
+    if manifest.target != target or manifest.judged_by is None:
+        judged_by = manifest.judged_by or parts
+        _write(checkpoint, replace(manifest, target=target, judged_by=judged_by))
+
+
+def note_judged(checkpoint: str, parts: dict[str, str]) -> None:
+    """Note by what the rows are judged from now on. Raises OSError."""
+    path = open_path(checkpoint) / "manifest.json"
+    manifest = Manifest(**json.loads(path.read_text())) if path.exists() else None
+    if manifest is not None and manifest.judged_by != parts:
+        _write(checkpoint, replace(manifest, judged_by=parts))
+
+
+def begin_anew(checkpoint: str) -> None:
+    """Remove a checkpoint but for its lease, which the caller holds, and begin another one.
+
+    Killed in the middle it leaves commits without a manifest, which a run refuses: never a part
+    from which a run could go on.
+    """
+    home = open_path(checkpoint)
+    (home / "manifest.json").unlink(missing_ok=True)
+    spark = home / "spark"
+    for folder, kept in ((spark, "commits"), (home, "spark")):
+        for entry in folder.iterdir() if folder.is_dir() else ():
+            if entry.name not in (kept, "lease"):
+                _remove(entry)
+    remove_tree(str(spark))
+    _write(checkpoint, replace(_begin(), anew=True))
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir():
+        remove_tree(str(entry))
+    else:
+        entry.unlink(missing_ok=True)
+
+
+def _begin() -> Manifest:
+    return Manifest(uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _write(checkpoint: str, manifest: Manifest) -> Manifest:
+    path = open_path(checkpoint) / "manifest.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    manifest = Manifest(uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds"))
     replace_file(path, json.dumps(asdict(manifest)))
     return manifest
 
 
-def note_target(checkpoint: str, manifest: Manifest, target: str) -> None:
-    """Note the table that a checkpoint's batches fill, where it is not noted yet."""
-    if manifest.target != target:
-        path = open_path(checkpoint) / "manifest.json"
-        replace_file(path, json.dumps(asdict(replace(manifest, target=target))))
-
-
 def noted_generation(checkpoint: str) -> str | None:
     """A checkpoint's generation; None for one that has no manifest."""
-    path = open_path(checkpoint) / "manifest.json"
-    return json.loads(path.read_text()).get("generation") if path.exists() else None
+    return _noted(checkpoint, "generation")
 
 
 def noted_target(checkpoint: str) -> str | None:
     """The table that a checkpoint's batches fill; empty for none, None where nobody noted it."""
+    return _noted(checkpoint, "target")
+
+
+def noted_parts(checkpoint: str) -> dict[str, str] | None:
+    """By what its rows were judged, part by part; None where nobody noted it."""
+    return _noted(checkpoint, "judged_by")
+
+
+def _noted(checkpoint: str, field: str) -> Any:
     path = open_path(checkpoint) / "manifest.json"
-    return json.loads(path.read_text()).get("target") if path.exists() else None
+    return json.loads(path.read_text()).get(field) if path.exists() else None

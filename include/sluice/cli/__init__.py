@@ -12,6 +12,7 @@ from .look import open_report, show, sql
 from .run import backfill, run
 from .deliver import deliver, give_up
 from .rename import rename
+from .reset import reset
 from .torture import torture
 from .author import infer, new, schema
 from .jars import fetch
@@ -30,6 +31,7 @@ __all__ = [
     "plan",
     "rename",
     "report",
+    "reset",
     "run",
     "schema",
     "show",

@@ -138,7 +138,7 @@ def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
         out.print(f"  checkpoint: {_describe_age(step.last_run)}")
         for sentence in step.undelivered:
             out.print(f"  {sentence}")
-        for warning in step.warnings:
+        for warning in filter(None, [*step.warnings, step.redefined]):
             err.print(f"  warning: {warning}", style="yellow")
     if not any(step.must_run for step in backlog):
         raise typer.Exit(int(ExitCode.NOTHING_NEW))

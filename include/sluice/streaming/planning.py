@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 
-from ..checkpoint import Checkpoint, Manifest, note_target, open_manifest
+from ..checkpoint import Checkpoint, Manifest, note_step, open_manifest
 from ..quality.expectations import check_expectations
 from ..quality.rules import compile_rules
 from ..sinks import prepare_sink
@@ -16,15 +16,15 @@ from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, T
 from ..spark.output_mode import check_output_mode, is_stateful
 from ..spark.table_setup import Layout, ensure_table, register
 from ..spec import SYSTEM_COLUMNS, Step
+from ..spec.definition import digest_parts
 from . import quarantine
 from .bounds import open_bounded
 from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
+from .memory import refuse_doubling, refuse_lost_target, refuse_older_checkpoint
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
     refuse_incomparable,
-    refuse_lost_target,
-    refuse_older_checkpoint,
     refuse_renamed,
     refuse_replacing,
     refuse_sending_twice,
@@ -83,6 +83,7 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
     )
     refuse_lost_target(run, plan, manifest)
     refuse_older_checkpoint(run, plan)
+    refuse_doubling(run, plan, manifest)
     _make_tables(run, plan, manifest)
     return frame, plan
 
@@ -191,7 +192,8 @@ def _make_tables(run: Run, plan: Plan, manifest: Manifest) -> None:
         ensure(plan.target.path, plan.schema, layout)
         if sink.name is not None:
             register(run.spark, sink.name, plan.target.path)
-    note_target(plan.place.checkpoint, manifest, plan.target.path)
+    parts = digest_parts(step, run.pipeline.folder)
+    note_step(plan.place.checkpoint, manifest, plan.target.path, parts)
     ensure(plan.place.quarantine, quarantine.SCHEMA)
     if plan.late == "keep":
         late = [*plan.schema.fields, StructField(LATE_BY, DoubleType())]

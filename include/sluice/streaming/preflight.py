@@ -4,15 +4,11 @@ from contextlib import suppress
 
 from pyspark.sql.types import StructType
 
-from ..backlog import table_version
-from ..checkpoint import Attempt, Checkpoint, Manifest, find_namesakes, followed_sinks
-from ..errors import PreflightError, SluiceError, SpecError
-from ..spark.table_setup import table_exists
-from ..spark.tables import newest_writes
+from ..checkpoint import find_namesakes, followed_sinks
+from ..errors import SluiceError, SpecError
 from ..spec import RuleSpec, Step, find_pipelines, load_pipeline
 from ..spec.columns import why_incomparable, why_unhashable
 from ..storage import open_path
-from .plan import Plan
 from .run import Run
 
 _MERGE = "Backfill with `--write merge`: only rows that are missing are written"
@@ -160,71 +156,3 @@ def _find_readers(run: Run, step: Step) -> list[str]:
                 if other.source.place(paths) in places and not other.source.outlives_deletes
             ]
     return found
-
-
-def refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
-    """Raise PreflightError where the table is gone that a step's finished batches have filled: it
-    is the memory of what was read."""
-    if not plan.target.exists or manifest.target == "":
-        return
-    if Checkpoint.below(plan.place.checkpoint).newest_commit is None:
-        return
-    if table_exists(run.spark, plan.target.path):
-        return
-    moved = manifest.target not in (None, plan.target.path)
-    what = (
-        f"the step's table was {manifest.target}, and there is none at its new place"
-        if moved
-        else "the step's table is gone, and with it the memory of every row that was written"
-    )
-    raise PreflightError(
-        what,
-        where=plan.target.path,
-        value=f"checkpoint {plan.place.checkpoint}",
-        do=f"{'Move' if moved else 'Put'} the table {'there' if moved else 'back'}, or remove the "
-        "checkpoint as well: the next run then reads the source from its start into a new table "
-        "(of a topic, what the brokers still hold)",
-    )
-
-
-def refuse_older_checkpoint(run: Run, plan: Plan) -> None:
-    """Raise PreflightError where a step's tables hold batches that its checkpoint knows nothing of:
-    an older copy of the checkpoint was put back. It would give the numbers of those batches to
-    other records, and Delta passes over a write whose number it has."""
-    place, checkpoint = plan.place, Checkpoint.below(plan.place.checkpoint)
-    begun = (plan.open_batch, checkpoint.newest_commit)
-    known = max((number for number in begun if number is not None), default=-1)
-    ahead = _newest_batch(run, plan)
-    if ahead <= known:
-        return
-    do = "Put the newest copy of the checkpoint back"
-    if plan.step.remembers:
-        do += (
-            ". Where there is none, remove the whole checkpoint: the next run reads the source "
-            "from its start, and the keys in the table keep its rows from being doubled"
-        )
-    else:
-        do += (
-            ". Where there is none, move checkpoint and tables away together: the step's table "
-            "remembers no keys, so the next run has to fill a new one"
-        )
-    raise PreflightError(
-        "the checkpoint is older than the step's tables: they hold a batch that it has not begun, "
-        "so records would be passed over that nobody has written",
-        where=place.checkpoint,
-        value=f"batch {ahead} in the tables, {known if known >= 0 else 'none'} in the checkpoint",
-        do=do,
-    )
-
-
-def _newest_batch(run: Run, plan: Plan) -> int:
-    """The newest batch of the checkpoint's generation that a table of the step holds; -1 for
-    none. A table that was only made needs no look."""
-    app_id, newest = plan.place.app_id, -1
-    if plan.target.exists and table_version(plan.target.path):
-        newest = newest_writes(run.spark, plan.target.path).get(app_id, -1)
-    for table in (plan.place.quarantine, plan.place.late):
-        if table_version(table):
-            tried = newest_writes(run.spark, table).get(app_id)
-            newest = newest if tried is None else max(newest, Attempt.batch_of(tried))
-    return newest

@@ -24,16 +24,18 @@ from ..storage import spark_folder
 from .batch import Batch, process
 from .continuous import run_continuous
 from .drain import OutOfTime, Query, drain
+from .facts import Facts
 from .following import Followers
 from .judging import could_not_judge, judge_run
 from .laps import Laps
 from .pace import Pace
 from .plan import Plan
 from .planning import plan_step
+from .redefined import describe_redefined
 from .refusals import BatchStopped
 from .replacing import widen_range
 from .run import Run
-from .tally import DRAIN, Facts, Tally
+from .tally import DRAIN, Tally
 from .tries import describe_abandoned
 
 
@@ -163,7 +165,8 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     with run.rights.turn(step.name, table):  # it may create the tables
         frame, plan = plan_step(run, step, course.intake, tally.facts.target)
     tally.warn(*course.intake.warnings, *describe_abandoned(plan, run.spark))
-    tally.judge_by(plan.rules)
+    tally.warn(*describe_redefined(run, plan))
+    tally.judge_by(plan)
     course.tell()
     return frame, plan
 

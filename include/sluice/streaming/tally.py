@@ -4,11 +4,18 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
 
 from ..backlog import Watched, table_version, watch_table, write_mark
-from ..checkpoint import Checkpoint, Entry, Position, find_unreported, forget, note_batch
+from ..checkpoint import (
+    Checkpoint,
+    Entry,
+    Position,
+    find_unreported,
+    forget,
+    note_batch,
+    note_judged,
+)
 from ..report import (
     Counts,
     Delivered,
@@ -20,29 +27,19 @@ from ..report import (
     merge_ranges,
 )
 from ..spark.columns import FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, UNREADABLE
+from ..spec.definition import digest_parts
 from ..storage import Paths
+from .facts import Facts
 from .laps import PARTS
-from .plan import Rules
+from .plan import Plan, Rules
 from .survey import Verdict
 
 REASONS = (UNREADABLE, MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME)
 _NO_RANGES: dict[str, tuple[int, int]] = {}
 _NO_BARS: list[int] = []
+_NO_PARTS: dict[str, str] = {}
 DRAIN = "plan, commit"
 """The phase of a drain beside its batches: Spark plans each, and commits it."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the report of a step says from the start. `target`: empty for a step without a table.
-    `shown`: where its rows go, for people. `within`: of `dedup`, as written."""
-
-    name: str
-    target: str
-    shown: str
-    quarantine: str
-    late: str
-    within: str | None
 
 
 class Tally:
@@ -59,7 +56,7 @@ class Tally:
         self.warnings: list[str] = []
         self.table_results: list[RuleResult] = []
         self.left_for_next_run = False
-        self._rules = Rules([], [])
+        self._rules, self._parts = Rules([], []), _NO_PARTS
         self._refused: dict[str, Verdict] = {}
         self._timings: dict[str, float] = defaultdict(float)
         self._passed: Counter[str] = Counter()
@@ -92,9 +89,9 @@ class Tally:
         for part, seconds in entry.batch.timings.items():
             self._timings[part] += seconds
 
-    def judge_by(self, rules: Rules) -> None:
-        """The rules whose verdicts the batches carry."""
-        self._rules = rules
+    def judge_by(self, plan: Plan) -> None:
+        """By what the batches are judged; their verdicts are those of its rules."""
+        self._rules, self._parts = plan.rules, digest_parts(plan.step, plan.place.folder)
 
     def refuse(self, verdicts: dict[str, Verdict], results: list[RuleResult]) -> None:
         """Keep what the rules found in a batch that was refused."""
@@ -118,6 +115,8 @@ class Tally:
     def settle(self) -> None:
         """Note what the stored report tells, so that no other does; what was done to the target
         meanwhile is the next run's to tell. Raises OSError."""
+        if self._parts:
+            note_judged(self.checkpoint, self._parts)
         if self._watched is None:
             return
         since = watch_table(self.facts.target, self._watched.mark)
@@ -218,10 +217,8 @@ class Tally:
 
     def _refusals(self) -> Iterator[Refusal]:
         """Why rows were refused, over the batches."""
-        for reason in (
-            *REASONS,
-            *(r.name for r in self._rules.row if r.spec.on_fail == "quarantine"),
-        ):
+        refusing = (r.name for r in self._rules.row if r.spec.on_fail == "quarantine")
+        for reason in (*REASONS, *refusing):
             _, rows, samples = self._verdict(reason)
             if rows:
                 yield Refusal(reason=reason, rows=rows, samples=samples)

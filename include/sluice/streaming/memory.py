@@ -1,0 +1,102 @@
+"""Whether a step's checkpoint and its tables belong together: one is the place in the source, the
+others are the memory of what was read."""
+
+from ..backlog import table_version
+from ..checkpoint import Attempt, Checkpoint, Manifest
+from ..errors import PreflightError
+from ..spark.table_setup import table_exists
+from ..spark.tables import newest_writes, written_batches
+from .plan import Plan
+from .run import Run
+
+
+def refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
+    """Raise PreflightError where the table is gone that a step's finished batches have filled: it
+    is the memory of what was read."""
+    if not plan.target.exists or manifest.target == "":
+        return
+    if Checkpoint.below(plan.place.checkpoint).newest_commit is None:
+        return
+    if table_exists(run.spark, plan.target.path):
+        return
+    moved = manifest.target not in (None, plan.target.path)
+    what = (
+        f"the step's table was {manifest.target}, and there is none at its new place"
+        if moved
+        else "the step's table is gone, and with it the memory of every row that was written"
+    )
+    raise PreflightError(
+        what,
+        where=plan.target.path,
+        value=f"checkpoint {plan.place.checkpoint}",
+        do=f"{'Move' if moved else 'Put'} the table {'there' if moved else 'back'}, or remove the "
+        "checkpoint as well: the next run then reads the source from its start into a new table "
+        "(of a topic, what the brokers still hold)",
+    )
+
+
+def refuse_older_checkpoint(run: Run, plan: Plan) -> None:
+    """Raise PreflightError where a step's tables hold batches that its checkpoint knows nothing of:
+    an older copy of the checkpoint was put back. It would give the numbers of those batches to
+    other records, and Delta passes over a write whose number it has."""
+    place, checkpoint = plan.place, Checkpoint.below(plan.place.checkpoint)
+    begun = (plan.open_batch, checkpoint.newest_commit)
+    known = max((number for number in begun if number is not None), default=-1)
+    ahead = _newest_batch(run, plan)
+    if ahead <= known:
+        return
+    do = "Put the newest copy of the checkpoint back"
+    if plan.step.remembers:
+        do += (
+            ". Where there is none, remove the whole checkpoint: the next run reads the source "
+            "from its start, and the keys in the table keep its rows from being doubled"
+        )
+    else:
+        do += (
+            ". Where there is none, move checkpoint and tables away together: the step's table "
+            "remembers no keys, so the next run has to fill a new one"
+        )
+    raise PreflightError(
+        "the checkpoint is older than the step's tables: they hold a batch that it has not begun, "
+        "so records would be passed over that nobody has written",
+        where=place.checkpoint,
+        value=f"batch {ahead} in the tables, {known if known >= 0 else 'none'} in the checkpoint",
+        do=do,
+    )
+
+
+def _newest_batch(run: Run, plan: Plan) -> int:
+    """The newest batch of the checkpoint's generation that a table of the step holds; -1 for
+    none. A table that was only made needs no look."""
+    app_id, newest = plan.place.app_id, -1
+    if plan.target.exists and table_version(plan.target.path):
+        newest = newest_writes(run.spark, plan.target.path).get(app_id, -1)
+    for table in (plan.place.quarantine, plan.place.late):
+        if table_version(table):
+            tried = newest_writes(run.spark, table).get(app_id)
+            newest = newest if tried is None else max(newest, Attempt.batch_of(tried))
+    return newest
+
+
+def refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
+    """Raise PreflightError where a step that remembers no keys would read from its start into a
+    table that it has filled through another checkpoint."""
+    place, path = plan.place, plan.target.path
+    checkpoint = Checkpoint.below(place.checkpoint)
+    new = checkpoint.newest_commit is None and plan.open_batch is None
+    if not new or manifest.anew or plan.step.remembers or run.mode.kind != "scheduled":
+        return
+    if not plan.target.exists or not table_version(path):
+        return
+    others = written_batches(run.spark, path, run.paths.home(plan.step.name))
+    if others.keys() <= {plan.generation}:
+        return
+    reset = f"`sluice reset {run.pipeline.name} --step {plan.step.name}"
+    raise PreflightError(
+        "the checkpoint is new and the table is not: the step keeps no keys of its rows, so all "
+        "that it reads again would be there twice",
+        where=path,
+        value=f"checkpoint {place.checkpoint}",
+        do=f"Put the checkpoint back. Or fill a new table: {reset} --tables`. Or, where the source "
+        f"holds none of those rows any more: {reset} --append`",
+    )
