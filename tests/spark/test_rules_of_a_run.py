@@ -56,6 +56,31 @@ def test_a_rule_on_the_table_judges_a_row_that_replaces_its_copy(spark, tmp_path
         assert held == ({1000.0} if on_fail == "warn" else {1.0})
 
 
+@pytest.mark.parametrize("on_fail", ["warn", "stop"])
+def test_a_run_of_copies_alone_fails_no_rule_and_one_whose_rows_are_all_refused_lacks_rows(
+    spark, tmp_path, on_fail
+):
+    some = {"type": FEW["type"], "kwargs": {"min_value": 1}, "name": "some"}
+    cheap = {**CHEAP, "name": "cheap"}
+    good = {"type": "expect_column_values_to_be_between", "on_fail": "quarantine"}
+    good |= {"kwargs": {"column": "amount", "min_value": 0}}
+    shop = Shop(tmp_path, rules=[{**rule, "on_fail": on_fail} for rule in (some, cheap)] + [good])
+    shop.land(order(1))
+    assert shop.run().exit_code is ExitCode.DONE
+    shop.land(order(1))
+    report = shop.run()
+    assert (report.exit_code, report.counts.duplicate) == (ExitCode.DONE, 1)
+    assert [rule.name for rule in report.steps[0].rules if rule.unmet] == ["some", "cheap"]
+    assert "2 not evaluated" in render_text(report)
+    shop.land(order(1), order(2, amount=-1.0))
+    report = shop.run()
+    assert [rule.name for rule in report.failed_rules if rule.level == "table"] == ["some"]
+    assert report.blocks == (on_fail == "stop") and report.counts.quarantined == 1
+    shop.land(order(3))
+    assert shop.run().exit_code is ExitCode.DONE
+    assert shop.ids(spark) == ["o1", "o3"]
+
+
 @pytest.mark.parametrize("rules", [[CHEAP], [CHEAP, FEW]], ids=["one rule", "two rules"])
 def test_a_run_that_its_budget_ends_tells_what_became_of_every_rule(spark, tmp_path, rules):
     rules = [{**rule, "on_fail": "warn"} for rule in rules]

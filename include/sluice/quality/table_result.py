@@ -79,6 +79,19 @@ def tell(error: object) -> str:
     return read_fault(raised).sentence[:300] or type(error).__name__
 
 
+def idle(rule: RuleSpec) -> RuleResult:
+    """The result of a rule that no row came to."""
+    return RuleResult(
+        name=rule_name(rule),
+        type=rule.type,
+        level="table",
+        on_fail=rule.on_fail,
+        outcome=Outcome.PASSED,
+        evaluated=0,
+        unexpected=0,
+    )
+
+
 def failure(rule: RuleSpec, message: str) -> RuleResult:
     """The result of a rule that could not be evaluated."""
     return RuleResult(

@@ -7,6 +7,7 @@ from ..errors import RuleStop, SourceError
 from ..quality.expectations import validate_table
 from ..report import Outcome, RuleResult
 from ..spark.columns import RESCUED, col
+from ..spark.kept import keep_rows
 from .plan import Plan
 from .survey import Survey
 from .written import Unique
@@ -54,12 +55,18 @@ def refuse_by_row_rules(plan: Plan, survey: Survey) -> None:
 
 def refuse_by_table_rules(plan: Plan, survey: Survey, unique: Unique, match: str) -> None:
     """Raise BatchStopped where a table-level `stop` rule did not pass on the rows that the batch
-    would bring into the table: those a `warn` rule is judged on as well."""
+    would bring into the table: those a `warn` rule is judged on as well.
+
+    A batch that brings none has nothing to refuse: one of copies alone would else stand in the way
+    of all that comes after it.
+    """
     if not plan.rules.stops or not survey.good:
         return
     rows = plan.target.fresh(unique, match)
-    rows = rows.select(*[col(c) for c in plan.columns.names])
-    _raise_for(plan, survey, validate_table(rows, plan.rules.stops, set(plan.rules.hidden)))
+    with keep_rows(rows.select(*[col(c) for c in plan.columns.names])) as fresh:
+        if not fresh.isEmpty():
+            found = validate_table(fresh, plan.rules.stops, set(plan.rules.hidden))
+            _raise_for(plan, survey, found)
 
 
 def _raise_for(plan: Plan, survey: Survey, results: list[RuleResult]) -> None:
