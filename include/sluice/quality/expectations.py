@@ -93,7 +93,7 @@ def validate_table(
                 expectations[number] = _build(rule, number)
             except SpecError as error:
                 results[number] = failure(rule, str(error))
-        with _cached(frame):
+        with cached(frame):
             found = _validate(frame, expectations, _COUNTS_ONLY)
             again = {
                 n: expectations[n]
@@ -107,7 +107,7 @@ def validate_table(
 
 
 @contextmanager
-def _cached(frame: DataFrame) -> Iterator[None]:
+def cached(frame: DataFrame) -> Iterator[None]:
     """Hold a frame in memory while several jobs read it, unless its owner does so already."""
     if frame.storageLevel != StorageLevel.NONE:
         yield
@@ -157,7 +157,7 @@ def _validate(
         )
         source = context.data_sources.add_spark(
             "run", persist=False
-        )  # it would never unpersist; `_cached` does
+        )  # it would never unpersist; `cached` does
         batch = (
             source.add_dataframe_asset("rows")
             .add_batch_definition_whole_dataframe("all")

@@ -23,7 +23,7 @@ def judge_run(spark: SparkSession, plan: Plan, entries: list[Entry]) -> list[Rul
     copies, which are no news.
     """
     counts = sum((entry.batch.counts for entry in entries), Counts())
-    copies = counts.duplicate and not (counts.quarantined or counts.malformed)
+    copies = counts.duplicate and not counts.quarantined
     rules = [
         rule
         for rule in plan.rules.table

@@ -4,10 +4,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..errors import RuleStop, SourceError
-from ..quality.expectations import validate_table
+from ..quality.expectations import cached, validate_table
 from ..report import Outcome, RuleResult
 from ..spark.columns import RESCUED, col
-from ..spark.kept import keep_rows
 from .plan import Plan
 from .survey import Survey
 from .written import Unique
@@ -63,10 +62,10 @@ def refuse_by_table_rules(plan: Plan, survey: Survey, unique: Unique, match: str
     if not plan.rules.stops or not survey.good:
         return
     rows = plan.target.fresh(unique, match)
-    with keep_rows(rows.select(*[col(c) for c in plan.columns.names])) as fresh:
-        if not fresh.isEmpty():
-            found = validate_table(fresh, plan.rules.stops, set(plan.rules.hidden))
-            _raise_for(plan, survey, found)
+    rows = rows.select(*[col(c) for c in plan.columns.names])
+    with cached(rows):
+        if not rows.isEmpty():
+            _raise_for(plan, survey, validate_table(rows, plan.rules.stops, set(plan.rules.hidden)))
 
 
 def _raise_for(plan: Plan, survey: Survey, results: list[RuleResult]) -> None:
