@@ -1,7 +1,8 @@
 """What each rule of include/docs/rules.md costs, in CPU-seconds of the whole process tree.
 
 Row-level ones: the pass that counts a batch, with one rule and with none, in turns; the first turn,
-in which Spark makes and compiles the code, is not counted. Table-level ones: the import, and whole runs.
+in which Spark makes and compiles the code, is not counted. Table-level ones: the import, and whole
+runs.
 `python -m tests.benchmarks.rule_costs` prints the figures of the page.
 """
 

@@ -10,7 +10,15 @@ from .plan import Plan
 from .run import Run
 
 
-def refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
+def check_memory(run: Run, plan: Plan, manifest: Manifest) -> None:
+    """Raise PreflightError where a step's checkpoint and its tables do not belong together: what
+    comes would be passed over, or be there twice."""
+    _refuse_lost_target(run, plan, manifest)
+    _refuse_older_checkpoint(run, plan)
+    _refuse_doubling(run, plan, manifest)
+
+
+def _refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
     """Raise PreflightError where the table is gone that a step's finished batches have filled: it
     is the memory of what was read."""
     if not plan.target.exists or manifest.target == "":
@@ -35,7 +43,7 @@ def refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
     )
 
 
-def refuse_older_checkpoint(run: Run, plan: Plan) -> None:
+def _refuse_older_checkpoint(run: Run, plan: Plan) -> None:
     """Raise PreflightError where a step's tables hold batches that its checkpoint knows nothing of:
     an older copy of the checkpoint was put back. It would give the numbers of those batches to
     other records, and Delta passes over a write whose number it has."""
@@ -78,7 +86,7 @@ def _newest_batch(run: Run, plan: Plan) -> int:
     return newest
 
 
-def refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
+def _refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
     """Raise PreflightError where a step that remembers no keys would read from its start into a
     table that it has filled through another checkpoint."""
     place, path = plan.place, plan.target.path

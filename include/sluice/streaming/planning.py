@@ -21,14 +21,12 @@ from . import quarantine
 from .bounds import open_bounded
 from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
-from .memory import refuse_doubling, refuse_lost_target, refuse_older_checkpoint
+from .memory import check_memory
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
+    check_places,
     refuse_incomparable,
-    refuse_renamed,
     refuse_replacing,
-    refuse_sending_twice,
-    refuse_shared,
     refuse_unjudged,
 )
 from .run import Run
@@ -43,9 +41,7 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
     Args: path: where its target lies; empty for none. Raises SpecError and PreflightError before
     anything is read or written.
     """
-    refuse_shared(run)
-    refuse_sending_twice(run, step)
-    refuse_renamed(run, step)
+    check_places(run, step)
     frame = open_bounded(run, step, intake)
     columns = business_columns(frame)
     _check_columns(step, columns)
@@ -81,9 +77,7 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
         stateful=in_state or gathers,
         gathers=gathers,
     )
-    refuse_lost_target(run, plan, manifest)
-    refuse_older_checkpoint(run, plan)
-    refuse_doubling(run, plan, manifest)
+    check_memory(run, plan, manifest)
     _make_tables(run, plan, manifest)
     return frame, plan
 

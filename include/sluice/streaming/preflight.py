@@ -14,7 +14,15 @@ from .run import Run
 _MERGE = "Backfill with `--write merge`: only rows that are missing are written"
 
 
-def refuse_sending_twice(run: Run, step: Step) -> None:
+def check_places(run: Run, step: Step) -> None:
+    """Raise SpecError where what a step would write lies in another's place, or what it has written
+    in a place that its file does not name any more."""
+    _refuse_shared(run)
+    _refuse_sending_twice(run, step)
+    _refuse_renamed(run, step)
+
+
+def _refuse_sending_twice(run: Run, step: Step) -> None:
     """Raise SpecError for a replaced range that a further sink cannot follow: it would get its
     rows once more, and keep those that are gone. One that was taken out would on its return."""
     if not run.mode.replaces:
@@ -33,7 +41,7 @@ def refuse_sending_twice(run: Run, step: Step) -> None:
         )
 
 
-def refuse_renamed(run: Run, step: Step) -> None:
+def _refuse_renamed(run: Run, step: Step) -> None:
     """Raise SpecError for a sink that keeps every row and got them from a pipeline or step that is
     not there any more: under another name all of them would come once more."""
     for title in [title for title, sink in step.followers.items() if sink.adds_rows]:
@@ -53,7 +61,7 @@ def refuse_renamed(run: Run, step: Step) -> None:
                 )
 
 
-def refuse_shared(run: Run) -> None:
+def _refuse_shared(run: Run) -> None:
     """Raise SpecError where another pipeline of the folder keeps what it makes in the same place:
     both would work on one checkpoint."""
     for file in find_pipelines(run.pipeline.folder):
