@@ -15,7 +15,7 @@ from .checkpoint import Rights, hold_lease
 from .errors import LeaseLost, SluiceError, TransientError
 from .launch import SMALL_BACKLOG, has_class_archive, spark_settings
 from .report import UNWATCHED, Progress, RunReport, write_report
-from .report.ending import NOTHING_NEW, OUT_OF_TIME, Ending
+from .report.ending import NOTHING_NEW, OUT_OF_TIME, UNFINISHED, Ending
 from .report.story import Story
 from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
 
@@ -110,7 +110,7 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -
                 tally.warn(*_warnings(waiting, step))
                 found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name))
                 if not run_step(run, step, tally, found):
-                    return OUT_OF_TIME
+                    return UNFINISHED if story.mode.is_backfill else OUT_OF_TIME
                 queues.drained.add(step.name)
     return Ending.behind(story.lacking)
 

@@ -65,3 +65,10 @@ def describe_lack(lack: Undelivered) -> str:
 DONE = Ending()
 NOTHING_NEW = Ending("nothing new", ExitCode.NOTHING_NEW, stored=False)
 OUT_OF_TIME = Ending("out of time")
+UNFINISHED = Ending(
+    "out of time",
+    ExitCode.TRANSIENT,
+    "the time budget ended the backfill before its range was done. Run it again: Airflow's next try "
+    "goes on where this one stopped; or raise `budget`, or cut the range",
+)
+"""Of a backfill, which no scheduled run goes on with."""

@@ -21,7 +21,7 @@ _UNDELIVERED = {
     ExitCode.TRANSIENT: "Run it again: the cause may pass by itself, and Airflow retries it. A run "
     "sends what a sink lacks, also when nothing is new.",
     ExitCode.TERMINAL: "Mend what the message names, then run again: a run sends what a sink "
-    "lacks, also when nothing is new. `sluice deliver` with --give-up takes a batch off the list.",
+    "lacks, also when nothing is new. `sluice give-up` takes a batch off the list.",
 }
 _JUDGED_TOO_LATE = (
     "These rows are in the table: mend or delete them there, or change the rule in the pipeline's "
