@@ -2,8 +2,7 @@
 
 Row-level ones: the pass that counts a batch, with one rule and with none, in turns; the first turn,
 in which Spark makes and compiles the code, is not counted. Table-level ones: the import, and whole
-runs.
-`python -m tests.benchmarks.rule_costs` prints the figures of the page.
+runs. `python -m tests.benchmarks.rule_costs` prints the figures.
 """
 
 import json
@@ -113,9 +112,10 @@ def measure_rows(spark: SparkSession, step: Step, data: Path) -> dict[str, list[
 def count_jobs(frame: DataFrame, rules: list[RuleSpec]) -> int:
     """Spark jobs that Great Expectations runs for these rules."""
     context = frame.sparkSession.sparkContext
-    context.setJobGroup("rules", "rules")
+    group = " ".join(rule.type for rule in rules)
+    context.setJobGroup(group, group)
     validate_table(frame.limit(SMALL).persist(), rules)
-    return len(context.statusTracker().getJobIdsForGroup("rules"))
+    return len(context.statusTracker().getJobIdsForGroup(group))
 
 
 def land(folder: Path) -> None:

@@ -9,16 +9,9 @@ from pathlib import Path
 import pytest
 from sluice.storage import PROJECT
 
-FENCE = re.compile(
-    r"(?:^<!-- run by (?P<by>[^\n]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
-)
+from tests.documentation import DOCS, find_blocks, name_document
+
 KINDS = {"sh", "text", "yaml", "sql", "json", "python"}
-DOCS = [PROJECT / "README.md", *sorted((PROJECT / "include" / "docs").glob("*.md"))]
-
-
-def find_blocks(document: Path) -> list[re.Match]:
-    """The fenced blocks of a document."""
-    return list(FENCE.finditer(document.read_text(encoding="utf-8")))
 
 
 def list_commands(document: Path) -> list[str]:
@@ -43,7 +36,7 @@ def clone(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCS, ids=name_document)
 def test_every_block_says_what_it_is_and_who_runs_it(document):
     blocks = find_blocks(document)
     assert len(blocks) * 2 == len(re.findall("^ *```", document.read_text(), re.M))
@@ -54,14 +47,14 @@ def test_every_block_says_what_it_is_and_who_runs_it(document):
 
 
 @pytest.mark.timeout(1200)  # six starts of Spark
-@pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCS, ids=name_document)
 def test_commands_work_as_printed(document, clone):
     env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     env |= {"SLUICE_PROJECT": str(clone), "BROWSER": "true"}
     if "SLUICE_CACHE" in os.environ:
         env["SLUICE_CACHE"] = os.environ["SLUICE_CACHE"]
     commands = list_commands(document)
-    assert commands or document.name != "README.md"
+    assert commands or document != DOCS[0]
     for command in commands:
         done = subprocess.run(
             ["bash", "-c", f"source .venv/bin/activate && {command}"],

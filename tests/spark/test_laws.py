@@ -287,6 +287,23 @@ def test_a_table_rule_that_great_expectations_refuses_ends_the_run_before_anythi
     assert shop.ids(spark) == []
 
 
+def test_law_6_a_backfill_out_of_time_is_to_be_tried_again_and_its_next_try_goes_on(
+    spark, tmp_path
+):
+    shop = Shop(tmp_path, source={"max_files_per_batch": 1})
+    for number in range(3):
+        shop.land(order(number))
+    shop.write(budget="0 seconds")
+    asked = {"window": {"start": "2026-01-01", "end": "2026-02-01"}}
+    report = shop.run("again", **asked)
+    assert (report.status, report.exit_code) == ("out of time", ExitCode.TRANSIENT)
+    assert "goes on where this one stopped" in report.error and report.counts.read < 3
+    shop.write()
+    again = shop.run("again", **asked)
+    assert (again.exit_code, again.counts.read) == (ExitCode.DONE, 3)
+    assert shop.ids(spark) == ["o0", "o1", "o2"]
+
+
 def test_law_6_a_run_out_of_time_stops_between_batches_and_the_next_goes_on(spark, tmp_path):
     shop = Shop(tmp_path, source={"max_files_per_batch": 1})
     for number in range(3):

@@ -68,7 +68,7 @@ OUT_OF_TIME = Ending("out of time")
 UNFINISHED = Ending(
     "out of time",
     ExitCode.TRANSIENT,
-    "the time budget ended the backfill before its range was done. Run it again: Airflow's next try "
-    "goes on where this one stopped; or raise `budget`, or cut the range",
+    "the time budget ended the backfill before its range was done. Run it again: Airflow's next "
+    "try goes on where this one stopped; or raise `budget`, or cut the range",
 )
 """Of a backfill, which no scheduled run goes on with."""

@@ -86,7 +86,9 @@ class Story:
         # One that nobody could evaluate because the time was over is left to the next run.
         whole = ending.status in ("done", "undelivered")
         judged = [r for r in report.failed_rules if r.outcome is Outcome.FAILED or whole]
-        if (whole or ending in (OUT_OF_TIME, UNFINISHED)) and any(rule.on_fail == "stop" for rule in judged):
+        if (whole or ending in (OUT_OF_TIME, UNFINISHED)) and any(
+            rule.on_fail == "stop" for rule in judged
+        ):
             ended = {"status": "stopped by a rule", "exit_code": ExitCode.STOPPED_BY_RULE}
             return report.model_copy(update=ended)
         return report

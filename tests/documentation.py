@@ -1,0 +1,27 @@
+"""README and the pages of include/docs, as tests read them."""
+
+import re
+from pathlib import Path
+
+from sluice.storage import PROJECT
+
+FENCE = re.compile(
+    r"(?:^<!-- run by (?P<by>[^\n]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
+)
+FOLDER = PROJECT / "include" / "docs"
+DOCS = [PROJECT / "README.md", *sorted(FOLDER.glob("*.md"))]
+
+
+def name_document(path: Path) -> str:
+    """A page for the names of tests: two of them are called README."""
+    return str(path.relative_to(PROJECT))
+
+
+def find_blocks(document: Path) -> list[re.Match]:
+    """The fenced blocks of a document."""
+    return list(FENCE.finditer(document.read_text(encoding="utf-8")))
+
+
+def read_prose(document: Path) -> str:
+    """What a document says outside of its blocks."""
+    return FENCE.sub("", document.read_text(encoding="utf-8"))
