@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sluice.errors import ExitCode
 from sluice.quality import validate_table
-from sluice.report import Outcome
+from sluice.report import Outcome, RunReport, render_html, render_text
 from sluice.spec import RuleSpec
 
 from tests.spark.factories import Project
@@ -141,3 +141,46 @@ def test_a_state_of_another_shape_is_terminal_and_says_what_to_do(spark, tmp_pat
     report = shop.run()
     assert report.exit_code == ExitCode.TERMINAL
     assert "another version of its transform" in report.error and "a new name" in report.error
+
+
+HOURS = SUMS.format(by="'id'", what="'n'").replace("0 seconds", "30 minutes")
+
+
+def told(report: RunReport) -> str:
+    """The report as text on one line; what it says of state its page says as well."""
+    (step,) = report.steps
+    text, page = " ".join(render_text(report).split()), render_html(report)
+    assert ("held in state" in text) == ("held in state" in page) == bool(sum_held(report))
+    assert RunReport.model_validate_json(report.model_dump_json()).steps[0].held == step.held
+    return text
+
+
+def sum_held(report: RunReport) -> int:
+    return sum(kept.amount for kept in report.steps[0].held)
+
+
+def test_windows_held_open_and_groups_dropped_late_are_told_with_their_numbers(spark, tmp_path):
+    shop = project(spark, tmp_path, HOURS)
+    shop.land("1.json", line("a") + line("b", hour=5) + line("c", hour=5))
+    first = shop.run()
+    assert (first.exit_code, first.counts.written, sum_held(first)) == (ExitCode.DONE, 0, 3)
+    assert (
+        "3 groups are held in state, in windows that end between 2026-01-01 01:00:00 UTC and "
+        "2026-01-01 06:00:00 UTC: each is written by the first batch after the watermark (now "
+        "2026-01-01 05:00:00 UTC) is past it."
+    ) in told(first)
+    shop.land("2.json", line("d", hour=9))
+    second = shop.run()
+    assert (second.counts.written, second.counts.late, sum_held(second)) == (1, 0, 3)
+    shop.land("3.json", line("a") * 3 + line("e", hour=9))
+    third = shop.run()
+    assert (third.counts.written, third.counts.late, third.counts.late_groups) == (2, 1, 1)
+    assert (sum_held(third), shop.rows("n")) == (2, Counter([(1,)] * 3))
+    assert "1 late (groups)" in told(third) and "1 late group, not rows" in told(third)
+
+
+def test_a_step_that_gathers_no_rows_says_nothing_of_state(spark, tmp_path):
+    shop = project(spark, tmp_path, "SELECT id, at FROM source")
+    shop.land("1.json", line("a"))
+    report = shop.run()
+    assert report.steps[0].held == [] and "held in state" not in told(report)

@@ -1,17 +1,17 @@
 """The story of a run: its model, where it is kept, how it looks."""
 
 from .counts import Counts
+from .deliveries import Delivered, Undelivered
+from .held import HeldInState
 from .lateness import BOUNDS, add_histograms
 from .model import (
     COMMITS,
     BatchReport,
-    Delivered,
     Outcome,
     Refusal,
     RuleResult,
     RunReport,
     StepReport,
-    Undelivered,
     merge_ranges,
 )
 from .progress import UNWATCHED, Advance, Progress
@@ -35,6 +35,7 @@ __all__ = [
     "BatchReport",
     "Counts",
     "Delivered",
+    "HeldInState",
     "Outcome",
     "Progress",
     "Refusal",

@@ -23,6 +23,8 @@ class Line:
 
     came: dict[str, int]
     became: dict[str, int]
+    late_groups: int = 0
+    """Of the late: those that are groups, and not rows."""
 
     @property
     def total(self) -> int:
@@ -39,6 +41,10 @@ class Line:
             " + ".join(f"{rows:,} {name}" for name, rows in side.items())
             for side in (self.came, self.became)
         )
+        late = self.became.get("late", 0)
+        if self.late_groups:
+            units = "groups" if self.late_groups == late else f"{self.late_groups:,} of them groups"
+            became = became.replace(f"{late:,} late", f"{late:,} late ({units})")
         return f"{came} {'!=' if self.gap else '='} {became}"
 
 
@@ -68,6 +74,9 @@ class Counts(Record):
     late_merged: int = 0
     """Rows behind the watermark that took part like all others: told apart, each
     also has its fate."""
+    late_groups: int = 0
+    """Part of `late`: groups that an aggregation dropped. It puts rows together by group before it
+    looks at the watermark, so how many rows a group held is not known."""
     removed: int = 0
     """Rows of a replaced range that went when these came."""
 
@@ -93,14 +102,14 @@ class Counts(Record):
     @property
     def rows(self) -> Line:
         """What became of each row behind the transform."""
-        return Line(self._of("made", "malformed"), self._of(*FATES[:-1]))
+        return Line(self._of("made", "malformed"), self._of(*FATES[:-1]), self.late_groups)
 
     @property
     def lines(self) -> list[Line]:
         """One line where no row was made and none gathered, else that of the records and that of
         the rows."""
         if self.made == self.entered and not self.records.gap:
-            return [Line(self._of("read"), self._of(*FATES))]
+            return [Line(self._of("read"), self._of(*FATES), self.late_groups)]
         return [self.records, self.rows]
 
     @property

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from ..errors import CheckpointBusy, ExitCode, RuleStop, SluiceError, TransientError
-from .model import Status, Undelivered
+from .deliveries import Undelivered
+from .model import Status
 from .units import format_amount, format_time
 
 

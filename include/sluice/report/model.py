@@ -6,6 +6,8 @@ from typing import Literal
 
 from ..errors import ExitCode
 from .counts import Counts, Record
+from .deliveries import Delivered, Undelivered
+from .held import HeldInState
 
 COMMITS = "commits of "
 """How the place of a table begins in `ranges`."""
@@ -110,34 +112,6 @@ class BatchReport(Record):
         return self.key or f"{step} {self.batch_id}"
 
 
-class Delivered(Record):
-    """A batch that a further sink got in this run. `missing`: rows of it that the target did not
-    hold any more."""
-
-    sink: str
-    key: str
-    rows: int
-    missing: int = 0
-
-    @property
-    def identity(self) -> str:
-        """What no other delivery is called."""
-        return f"{self.sink} {self.key}"
-
-
-class Undelivered(Record):
-    """What a further sink lacks. `said`: why it did not take the last of it. `given_up`: rows that
-    a person decided it shall not get."""
-
-    sink: str
-    batches: int = 0
-    rows: int = 0
-    since: datetime | None = None
-    said: str = ""
-    needs_person: bool = False
-    given_up: int = 0
-
-
 class StepReport(Record):
     """One step of the pipeline."""
 
@@ -168,6 +142,8 @@ class StepReport(Record):
     conflict_samples: list[str] = []
     lateness: list[int] = []
     """Rows by lateness, summed over batches."""
+    held: list[HeldInState] = []
+    """What its transform keeps in state after the run: rows that came and are in no table yet."""
     within: str | None = None
     """The dedup's horizon, as written."""
     left_for_next_run: bool = False

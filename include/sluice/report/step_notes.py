@@ -1,17 +1,20 @@
-"""What a report says of a step beside its counts: further sinks, copies, lateness."""
+"""What a report says of a step beside its counts: further sinks, copies, lateness, state."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from .ending import describe_lack
+from .held import tell_held
 from .lateness import suggest_within
 from .model import StepReport
 from .units import format_amount, format_count, printable
 
 
 def step_notes(step: StepReport) -> list[str]:
-    """One sentence each: what went where, keys whose copies differ, how late rows came."""
-    return [*_tell_delivered(step), *_tell_copies(step), *_tell_lateness(step)]
+    """One sentence each: what went where, keys whose copies differ, how late rows came, and what
+    waits in state."""
+    held = tell_held(step.held, step.watermark_after_ms)
+    return [*_tell_delivered(step), *_tell_copies(step), *_tell_lateness(step), *held]
 
 
 def _tell_delivered(step: StepReport) -> Iterator[str]:

@@ -8,8 +8,9 @@ from ..errors import ExitCode
 from ..spec import Mode, Pipeline, RunRequest
 from ..storage import Paths
 from .cost import measure_cost
+from .deliveries import Undelivered
 from .ending import OUT_OF_TIME, UNFINISHED, Ending
-from .model import Outcome, RunReport, StepReport, Undelivered
+from .model import Outcome, RunReport, StepReport
 
 
 class Teller(Protocol):

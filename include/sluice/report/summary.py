@@ -33,6 +33,9 @@ def balance_notes(counts: Counts) -> list[str]:
             f"{format_count(counts.late_merged)} came behind the watermark and took part like all "
             "others; each has its fate above."
         )
+    if groups := counts.late_groups:
+        told = f"{format_amount(groups, 'late group')}, not rows: an aggregation"
+        notes.append(f"{told} dropped what came behind the watermark after it had gathered it.")
     if counts.removed:
         rows = format_amount(counts.removed, "row")
         notes.append(f"{rows} of the range were removed, and these came in their place.")

@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from ..checkpoint import Checkpoint, Entry, Rights
 from ..report import BatchReport, Counts
 from ..sinks import deliver
 from ..sources import BatchInput
 from ..spark.kept import keep_rows
-from ..spark.operators import count_duplicates_in_operators, count_late_in_operators
 from .classify import judge, leave_text
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
+from .counting import count_batch
 from .laps import Laps
 from .note import Note
 from .parts import Outcome, Split, write_parts
@@ -101,7 +101,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
     with _kept(plan, batch) as (rows, source):
         survey = take_survey(rows, plan.look_out(watermark), source, batch.taken.large)
         laps.end("parse, rules")
-        counts = _count(plan, batch, survey)
+        counts = count_batch(plan, batch.taken, survey)
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
         with reduce_batch(plan, rows, survey, watermark, batch.taken.large) as unique:
@@ -171,42 +171,6 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
             yield kept, rows
     else:
         yield rows, None
-
-
-def _count(plan: Plan, batch: Batch, survey: Survey) -> Counts:
-    """The records of a batch, and what its operators dropped of them.
-
-    Raises UnbalancedReport where Spark's readers gave other records than were counted.
-    """
-    _check_scan(plan, batch.taken, survey)
-    lost = len(batch.taken.lost)
-    late = survey.late if plan.late == "drop" else 0
-    counts = Counts(
-        read=survey.read + lost,
-        malformed=survey.malformed + lost,
-        filtered=survey.filtered,
-        entered=survey.entered,
-        made=survey.made,
-        late=late,
-        late_merged=survey.late if plan.late == "merge" else 0,
-    )
-    if not plan.stateful:
-        return counts
-    home = SparkSession.builder.getOrCreate()  # a batch's own session is a copy, without queries
-    gone = count_duplicates_in_operators(home)
-    late = sum(operator.dropped for operator in count_late_in_operators(home))
-    counts += Counts(made=gone + late, duplicate=gone, late=late)
-    return counts if survey.branched else counts + Counts(read=gone + late, entered=gone + late)
-
-
-def _check_scan(plan: Plan, taken: BatchInput, survey: Survey) -> None:
-    """Compare what the survey counted with what Spark's readers say that they read."""
-    if survey.scanned is None or plan.stateful or survey.branched:
-        return  # a branch reads each record twice; operators keep records back
-    doubled = taken.scan == "at least" and survey.scanned < survey.read
-    if taken.scan == "exact" or doubled:
-        what, then = "records were read by Spark", "were counted"
-        check_same(survey.scanned, survey.read, what, then, plan.where)
 
 
 def _describe(plan: Plan, batch: Batch, result: Result, laps: Laps) -> Entry:

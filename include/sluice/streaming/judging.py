@@ -11,12 +11,32 @@ from ..spark.columns import BATCH_KEY, col
 from ..spark.tables import frame_of
 from ..spec import RuleSpec
 from .plan import Plan
+from .run import Run
+from .tally import Tally
 
 _OF_NO_VALUE = "expect_table_"
 """How types begin that ask for the table's rows and columns, and for no value."""
 
 
-def judge_run(spark: SparkSession, plan: Plan, entries: list[Entry]) -> list[RuleResult]:
+def judge_tables(run: Run, plan: Plan, tally: Tally) -> None:
+    """Judge table-level rules on all rows that this run wrote."""
+    if not tally.finished and tally.left_for_next_run:
+        why = "the time budget ended the run before a row was written"
+        tally.table_results = _could_not_judge(plan.rules.table, why)
+    if tally.finished and plan.rules.table and plan.target.exists:
+        with tally.spending("table rules"):
+            tally.table_results = _judge_run(run.spark, plan, tally.finished)
+
+
+def keep_unjudged(plan: Plan, tally: Tally) -> None:
+    """Keep the rules that a failed run did not come to, which is no pass."""
+    told = {result.name for result in tally.table_results}
+    why = "the run failed before the rows it wrote could be judged"
+    results = _could_not_judge(plan.rules.table, why)
+    tally.table_results += [result for result in results if result.name not in told]
+
+
+def _judge_run(spark: SparkSession, plan: Plan, entries: list[Entry]) -> list[RuleResult]:
     """The verdict of each table-level rule on the rows of these batches, found by their keys.
 
     Of no rows nothing can be said but how many they are; and not even that where all that came were
@@ -42,6 +62,6 @@ def _rows_of(spark: SparkSession, plan: Plan, entries: list[Entry]) -> DataFrame
     return rows.select(*[col(name) for name in plan.columns.names])
 
 
-def could_not_judge(rules: list[RuleSpec], why: str) -> list[RuleResult]:
+def _could_not_judge(rules: list[RuleSpec], why: str) -> list[RuleResult]:
     """Table-level rules that nobody could judge in this run, which is no pass."""
     return [failure(rule, why) for rule in rules]

@@ -26,7 +26,8 @@ from .continuous import run_continuous
 from .drain import OutOfTime, Query, drain
 from .facts import Facts
 from .following import Followers
-from .judging import could_not_judge, judge_run
+from .holding import look_at_state
+from .judging import judge_tables, keep_unjudged
 from .laps import Laps
 from .pace import Pace
 from .plan import Plan
@@ -143,17 +144,18 @@ def _try_once(course: Course) -> bool:
         ended = False
     except BatchStopped as error:
         tally.refuse(error.verdicts, error.results)
-        _keep_unjudged(plan, tally)
+        keep_unjudged(plan, tally)
         raise
     except (UnreadableFile, UnplannedFiles, ChangedTable):
         raise
     except Exception:
-        _keep_unjudged(plan, tally)
+        keep_unjudged(plan, tally)
         raise
     tally.close()
     if ended and not tally.finished:
         Checkpoint.below(tally.checkpoint).note_look()
-    _judge(run, plan, tally)
+    judge_tables(run, plan, tally)
+    tally.held = look_at_state(run, plan)
     followers.follow(run.spark, tally)
     return ended
 
@@ -227,21 +229,3 @@ def _note_end(course: Course, done: bool) -> None:
         tally.left_for_next_run = waiting.open_batch or bool(waiting.amount)
     elif not never_ends(course.trigger):
         tally.warn(f"the trial's {run.mode.seconds:g} seconds ended before its source did")
-
-
-def _judge(run: Run, plan: Plan, tally: Tally) -> None:
-    """Table-level rules, on all rows that this run wrote."""
-    if not tally.finished and tally.left_for_next_run:
-        why = "the time budget ended the run before a row was written"
-        tally.table_results = could_not_judge(plan.rules.table, why)
-    if tally.finished and plan.rules.table and plan.target.exists:
-        with tally.spending("table rules"):
-            tally.table_results = judge_run(run.spark, plan, tally.finished)
-
-
-def _keep_unjudged(plan: Plan, tally: Tally) -> None:
-    """A rule that a failed run did not come to is not a pass."""
-    told = {result.name for result in tally.table_results}
-    why = "the run failed before the rows it wrote could be judged"
-    results = could_not_judge(plan.rules.table, why)
-    tally.table_results += [result for result in results if result.name not in told]

@@ -19,6 +19,7 @@ from ..checkpoint import (
 from ..report import (
     Counts,
     Delivered,
+    HeldInState,
     Refusal,
     RuleResult,
     StepReport,
@@ -55,6 +56,7 @@ class Tally:
         self.finished: list[Entry] = []
         self.warnings: list[str] = []
         self.table_results: list[RuleResult] = []
+        self.held: list[HeldInState] = []
         self.left_for_next_run = False
         self._rules, self._parts = Rules([], []), _NO_PARTS
         self._refused: dict[str, Verdict] = {}
@@ -183,6 +185,7 @@ class Tally:
             overtaken=sum(batch.overtaken for batch in batches),
             conflict_samples=samples[:1] + samples[1:][-1:],
             lateness=reduce(add_histograms, [batch.lateness for batch in batches], _NO_BARS),
+            held=self.held,
             left_for_next_run=self.left_for_next_run,
             versions={name: version for name, version in versions.items() if version is not None},
             warnings=list(self.warnings),

@@ -1,0 +1,48 @@
+"""What a surveyed batch counts before its writes: its records, and what operators with state
+dropped of them."""
+
+from pyspark.sql import SparkSession
+
+from ..report import Counts
+from ..sources import BatchInput
+from ..spark.operators import count_duplicates_in_operators, count_late_in_operators
+from .plan import Plan
+from .survey import Survey
+from .written import check_same
+
+
+def count_batch(plan: Plan, taken: BatchInput, survey: Survey) -> Counts:
+    """The records of a batch, and what its operators dropped of them.
+
+    Raises UnbalancedReport where Spark's readers gave other records than were counted.
+    """
+    _check_scan(plan, taken, survey)
+    lost = len(taken.lost)
+    late = survey.late if plan.late == "drop" else 0
+    counts = Counts(
+        read=survey.read + lost,
+        malformed=survey.malformed + lost,
+        filtered=survey.filtered,
+        entered=survey.entered,
+        made=survey.made,
+        late=late,
+        late_merged=survey.late if plan.late == "merge" else 0,
+    )
+    if not plan.stateful:
+        return counts
+    home = SparkSession.builder.getOrCreate()  # a batch's own session is a copy, without queries
+    gone, dropped = count_duplicates_in_operators(home), count_late_in_operators(home)
+    late = sum(operator.dropped for operator in dropped)
+    groups = sum(operator.dropped for operator in dropped if operator.unit == "groups")
+    counts += Counts(made=gone + late, duplicate=gone, late=late, late_groups=groups)
+    return counts if survey.branched else counts + Counts(read=gone + late, entered=gone + late)
+
+
+def _check_scan(plan: Plan, taken: BatchInput, survey: Survey) -> None:
+    """Compare what the survey counted with what Spark's readers say that they read."""
+    if survey.scanned is None or plan.stateful or survey.branched:
+        return  # a branch reads each record twice; operators keep records back
+    doubled = taken.scan == "at least" and survey.scanned < survey.read
+    if taken.scan == "exact" or doubled:
+        what, then = "records were read by Spark", "were counted"
+        check_same(survey.scanned, survey.read, what, then, plan.where)
