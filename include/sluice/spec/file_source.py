@@ -21,6 +21,7 @@ class FileSource(Records):
     """Glob that file names must match. Names that start with `.` or `_`, or end in `.tmp` or
     `._COPYING_`, are never read."""
     format: Literal["json", "csv", "text", "parquet", "orc", "avro"]
+    """json, csv, text, parquet, orc or avro; text files also compressed, as their names say."""
     multi_line: bool = False
     """JSON: one array or object spread over lines per file. CSV: quoted values may hold line
     breaks."""
@@ -37,7 +38,9 @@ class FileSource(Records):
     """S3 only: a queue names the new objects to scheduled runs. Without it each run lists the
     folder."""
     max_files_per_batch: int | None = Field(default=None, ge=1)
+    """Without it, and without `max_bytes_per_batch`, a batch is bounded by the driver's memory."""
     max_bytes_per_batch: Size | None = None
+    """`500 MB`; a batch takes at least one file."""
     bounds: ClassVar[tuple[str, ...]] = ("max_files_per_batch", "max_bytes_per_batch")
     refused: ClassVar[dict[str, str]] = {
         "filenameonly": "a file is known by its whole path, and of two files of one name in two "

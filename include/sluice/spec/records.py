@@ -20,6 +20,7 @@ class Records(BoundedSource):
     """Column name -> Spark type. `sluice infer` proposes it; a person commits it."""
     format: str
     encoding: str = "UTF-8"
+    """Of a text: `ISO-8859-1`, `windows-1252`, `UTF-16`, …"""
     unknown_fields: Literal["rescue", "fail", "ignore"] = "rescue"
     """Fields outside the schema: keep them as JSON in `_rescued`, refuse the batch, or leave them
     out."""

@@ -1,0 +1,56 @@
+"""What the pages about transforms and aggregates show is what a run gives."""
+
+from collections import Counter
+
+import pytest
+from sluice.report.step_notes import step_notes
+from sluice.runner import run_pipeline
+from sluice.spec import RunRequest, load_pipeline
+
+from tests.documentation import FOLDER, find_blocks
+
+
+def list_texts(page: str, kind: str) -> list[str]:
+    """The blocks of a page that are of a kind, in order."""
+    return [b["text"] for b in find_blocks(FOLDER / page) if b["kind"] == kind]
+
+
+def test_the_three_runs_of_the_page_about_aggregates_say_what_it_shows(
+    spark, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("LANDING", str(tmp_path / "landing"))
+    (tmp_path / "landing").mkdir()
+    (file,) = list_texts("aggregates.md", "yaml")
+    (code,) = list_texts("aggregates.md", "python")
+    (tmp_path / "hourly.yaml").write_text(file)
+    (tmp_path / "hourly.py").write_text(code)
+    request = {"pipeline": str(tmp_path / "hourly.yaml"), "root": str(tmp_path / "root")}
+    shown = zip(
+        list_texts("aggregates.md", "json"), list_texts("aggregates.md", "text"), strict=True
+    )
+    for number, (rows, said) in enumerate(shown):
+        (tmp_path / "landing" / f"{number}.json").write_text(rows)
+        report = run_pipeline(RunRequest(**request))
+        assert report.error is None
+        (step,) = report.steps
+        lines = [*map(str, step.counts.lines), *step_notes(step)]
+        assert lines == said.splitlines()
+    pipeline = load_pipeline(tmp_path / "hourly.yaml")
+    table = pipeline.steps[0].target_path(pipeline.paths(request["root"]))
+    rows = spark.read.format("delta").load(table).selectExpr("hour(hour)", "amount", "orders")
+    assert Counter(map(tuple, rows.collect())) == Counter([(8, 12, 2), (9, 3, 2)])
+
+
+def test_the_function_of_the_page_about_transforms_passes_the_test_beside_it(spark):
+    code, test = list_texts("transforms.md", "python")
+    names: dict = {}
+    exec(code + test, names)  # the page's own blocks
+    names["test_pages_are_in_lower_case"](spark)
+
+
+@pytest.mark.parametrize("sql", list_texts("transforms.md", "sql"))
+def test_the_sql_of_the_page_runs_over_source(spark, sql):
+    spark.createDataFrame([("a", 2), ("b", 3)], "id string, n int").createOrReplaceTempView(
+        "source"
+    )
+    assert [tuple(row) for row in spark.sql(sql).collect()] == [("b", 6)]
