@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sluice.orchestration import named
 from sluice.report import history
 from sluice.report.model import RunReport
 from sluice.report.store import report_path
 from sluice.storage import Paths
-from sluice.ui import quarantine as quarantine_page
 
 from tests.airflow_service import write_pipeline
 from tests.stored_reports import store_history, store_idle_run, store_refused, store_run
@@ -481,9 +481,9 @@ def test_a_pipeline_without_refused_rows_says_so(page, no_reports):
 
 
 def test_the_quarantine_hides_what_is_marked_pii(page, no_reports, monkeypatch):
-    load = quarantine_page.load_pipeline
+    load = named.load_pipeline
     monkeypatch.setattr(
-        quarantine_page,
+        named,
         "load_pipeline",
         lambda path: load(path).model_copy(update={"pii": ["page"]}),
     )
@@ -544,7 +544,7 @@ def test_a_damaged_quarantine_is_told_in_a_sentence(page, no_reports):
 
 def test_without_the_pipelines_file_no_refused_row_is_shown(page, no_reports, monkeypatch):
     refuse([("told_to_nobody", ["why"], None)])
-    monkeypatch.setattr(quarantine_page, "find_pipelines", lambda folder: [])
+    monkeypatch.setattr(named, "find_pipelines", lambda folder: [])
     answer = page("quarantine", dag_id="visits")
     assert "told_to_nobody" not in answer.text
     assert "no pipeline has this name" in answer.text

@@ -13,7 +13,14 @@ from pyarrow import parquet
 from sluice.backlog import list_files, measure_step, waiting_files
 from sluice.backlog import waiting as waiting_module
 from sluice.backlog.ranges import select_range
-from sluice.checkpoint import Checkpoint, lease_store, open_manifest
+from sluice.checkpoint import (
+    Checkpoint,
+    begin_anew,
+    hold_lease,
+    lease_store,
+    noted_generation,
+    open_manifest,
+)
 from sluice.checkpoint.journal import read_journal
 from sluice.errors import PreflightError, SourceError, TerminalError, TransientError
 from sluice.launch import settings as settings_module
@@ -371,3 +378,15 @@ def test_one_client_serves_a_process_until_its_environment_changes(s3, monkeypat
     assert s3_client() is first
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     assert s3_client() is not first
+
+
+def test_a_checkpoint_in_a_bucket_is_begun_anew_under_the_lease_that_is_held(bucket):
+    checkpoint = f"{bucket}/checkpoints/p/s"
+    with hold_lease(f"{checkpoint}/lease", "r") as lease:
+        before = open_manifest(checkpoint).generation
+        for name in ("spark/offsets/0", "spark/commits/0", "journal/0.json", "target.json"):
+            replace_file(open_path(f"{checkpoint}/{name}"), "{}")
+        begin_anew(checkpoint)
+        lease.check()
+        left = {entry.name for entry in open_path(checkpoint).iterdir()}
+        assert left == {"lease", "manifest.json"} and noted_generation(checkpoint) != before

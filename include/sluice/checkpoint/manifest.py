@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ..errors import PreflightError
+from ..errors import PreflightError, TerminalError
 from ..storage import open_path, remove_tree, replace_file
 
 _FORGET = (
@@ -81,7 +81,7 @@ def begin_anew(checkpoint: str) -> None:
     """Remove a checkpoint but for its lease, which the caller holds, and begin another one.
 
     Killed in the middle it leaves commits without a manifest, which a run refuses: never a part
-    from which a run could go on.
+    from which a run could go on. Raises TerminalError where files stay.
     """
     home = open_path(checkpoint)
     (home / "manifest.json").unlink(missing_ok=True)
@@ -91,6 +91,12 @@ def begin_anew(checkpoint: str) -> None:
             if entry.name not in (kept, "lease"):
                 _remove(entry)
     remove_tree(str(spark))
+    if spark.exists():
+        raise TerminalError(
+            "the checkpoint could not be removed",
+            where=str(spark),
+            do="Give this user the right to remove it, then reset again",
+        )
     _write(checkpoint, replace(_begin(), anew=True))
 
 

@@ -10,7 +10,7 @@ import typer
 from ..backlog import table_version
 from ..backlog.probes import probe_of
 from ..checkpoint import Checkpoint, begin_anew, find_unreported, hold_lease
-from ..errors import SluiceError, SpecError
+from ..errors import SluiceError, SpecError, TerminalError
 from ..query import count_rows, tables_of
 from ..spec import Pipeline, Step
 from ..storage import Paths, delta_log, lease_folder, remove_tree
@@ -56,10 +56,22 @@ def reset(
                 held.enter_context(hold_lease(lease_folder(target), f"reset {step}", wait=60.0))
             for table in (target, paths.quarantine(step), paths.late(step)):
                 if table:
-                    remove_tree(delta_log(table))
-                    remove_tree(table)
+                    _remove_table(table)
         begin_anew(paths.checkpoint(step))
     out.print(f"{pipeline.name}.{step} begins anew: `sluice run {pipeline.name}`")
+
+
+def _remove_table(table: str) -> None:
+    """Remove a table, its log first, so that what is left of it is none. Raises TerminalError where
+    it stays."""
+    remove_tree(delta_log(table))
+    if table_version(table) is not None:
+        raise TerminalError(
+            "the table could not be removed",
+            where=table,
+            do="Give this user the right to remove it, then reset again",
+        )
+    remove_tree(table)
 
 
 def _find(pipeline: Pipeline, name: str) -> Step:
