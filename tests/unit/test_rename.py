@@ -118,6 +118,12 @@ def test_a_name_under_which_another_keeps_its_tables_is_taken(folder):
     assert refused.exit_code == 6 and "this name is taken" in refused.output
 
 
+def test_a_file_that_cannot_be_read_stands_in_nobodys_way_but_for_its_name(folder):
+    (folder / "broken.yaml").write_text("name: [")
+    assert rename("visits", "broken").exit_code == 6
+    assert rename("visits", "calls").exit_code == 0
+
+
 def begin(folder, pipeline: str, step: str) -> None:
     """A checkpoint that has finished a batch."""
     spark = folder / "root" / "checkpoints" / pipeline / step / "spark"

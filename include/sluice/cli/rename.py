@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import SpecError
+from ..errors import SluiceError, SpecError
 from ..spec import Pipeline, find_pipelines, load_pipeline
 from ..spec.rename import rename_in_text
 from ..storage import PROJECT
@@ -60,11 +60,18 @@ def _refuse_taken(pipeline: Pipeline, file: Path, new: str, step: str | None) ->
     else:
         taken, where = {pipeline.name}, str(file.parent)
         for path in find_pipelines(file.parent):
-            if path != file:
-                other = load_pipeline(path)
-                taken |= {path.stem, other.name, other.uid or other.name}
+            taken |= _names_of(path) if path != file else set()
     if new in taken:
         raise SpecError("this name is taken", where=where, value=new, do="Choose another one")
+
+
+def _names_of(path: Path) -> set[str]:
+    """What a pipeline is known by; of a file that cannot be read, its name."""
+    try:
+        other = load_pipeline(path)
+    except SluiceError:
+        return {path.stem}
+    return {path.stem, other.name, other.uid or other.name}
 
 
 def _write(text: str, file: Path, target: Path) -> Pipeline:

@@ -19,7 +19,8 @@ def digest_parts(step: Step, folder: Path) -> dict[str, str]:
     """
     parts = {}
     for field, name in _PARTS.items():
-        said = step.model_dump_json(include={field})
+        # Without defaults: one that a later version adds is no edit of the file.
+        said = step.model_dump_json(include={field}, exclude_defaults=True)
         if field == "transform" and step.transform:
             said += _read_code(folder / step.transform.partition(":")[0])
         parts[name] = sha256(said.encode()).hexdigest()[:16]
