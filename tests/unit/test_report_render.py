@@ -171,7 +171,7 @@ def test_law_5_a_rule_that_could_not_be_evaluated_is_not_shown_as_passed(example
         )
     ]
     text, page = render_text(example), Page(render_html(example)).text
-    assert "NOT EVALUATED" in text and "0 of 1 passed" in text and "no weights" in text
+    assert "NO VERDICT" in text and "0 of 1 passed" in text and "no weights" in text
     for shown in (" ".join(text.split()), page):
         assert "Every row is accounted for" not in shown
         assert "No rule could be evaluated" in shown and "downstream is held back" in shown

@@ -33,7 +33,7 @@ from .verdict import judge, next_step
 _WIDTH = 100
 _BAR = 32
 _MAX_BATCHES = 8
-_OUTCOMES = {Outcome.FAILED: "FAILED", Outcome.ERROR: "NOT EVALUATED", Outcome.PASSED: "passed"}
+_OUTCOMES = {Outcome.FAILED: "FAILED", Outcome.ERROR: "NO VERDICT", Outcome.PASSED: "passed"}
 
 
 def render_text(report: RunReport) -> str:
