@@ -54,3 +54,4 @@ def test_the_sql_of_the_page_runs_over_source(spark, sql):
         "source"
     )
     assert [tuple(row) for row in spark.sql(sql).collect()] == [("b", 6)]
+    spark.catalog.dropTempView("source")

@@ -47,7 +47,7 @@ def _judge_run(spark: SparkSession, plan: Plan, entries: list[Entry]) -> list[Ru
     rules = [
         rule
         for rule in plan.rules.table
-        if counts.written or rule.type.startswith(_OF_NO_VALUE) and not copies
+        if counts.written or counts.replaced or rule.type.startswith(_OF_NO_VALUE) and not copies
     ]
     asked = iter(validate_table(_rows_of(spark, plan, entries), rules, set(plan.rules.hidden)))
     return [next(asked) if rule in rules else idle(rule) for rule in plan.rules.table]
