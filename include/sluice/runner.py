@@ -108,7 +108,7 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -
                 tally = begin_step(run, step)
                 story.tallies.append(tally)
                 tally.warn(*_warnings(waiting, step))
-                found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name))
+                found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name, {}))
                 if not run_step(run, step, tally, found):
                     return UNFINISHED if story.mode.is_backfill else OUT_OF_TIME
                 queues.drained.add(step.name)

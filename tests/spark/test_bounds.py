@@ -76,7 +76,9 @@ def test_a_transform_that_keeps_state_gets_all_in_one_batch(shop):
     shop.step |= {"dedup": None, "sink": {"mode": "append"}, "rules": []}
     shop.step["transform"] = "t.py:sums"
     shop.write()
-    assert count_batches(shop) == 1
+    (step_report,) = shop.run().steps
+    # The one without records moves the watermark, and closes what it can.
+    assert [batch.counts.read for batch in step_report.batches] == [6, 0]
 
 
 def test_packed_files_are_taken_for_more_than_their_size(shop, spark):

@@ -55,3 +55,31 @@ def test_the_sql_of_the_page_runs_over_source(spark, sql):
     )
     assert [tuple(row) for row in spark.sql(sql).collect()] == [("b", 6)]
     spark.catalog.dropTempView("source")
+
+
+def test_the_run_of_the_page_about_inputs_says_what_it_shows(spark, tmp_path, monkeypatch):
+    places = {name: tmp_path / name for name in ("impressions", "clicks", "names")}
+    for name, folder in places.items():
+        monkeypatch.setenv(name.upper(), str(folder))
+    (file,), (sql,) = list_texts("inputs.md", "yaml"), list_texts("inputs.md", "sql")
+    (tmp_path / "ads.yaml").write_text(file)
+    (tmp_path / "ads.sql").write_text(sql)
+    names = spark.createDataFrame([("A", "Acme")], "ad string, name string")
+    names.write.format("delta").save(str(places["names"]))
+    at = '"at": "2026-01-01T12:0'
+    landed = {
+        "impressions": f'{{"id": "1", "ad": "A", {at}0:00Z"}}\n{{"id": "2", "ad": "B", {at}5:00Z"}}'
+        f'\n{{"id": "3", {at}2:00Z"}}\n{{broken\n',
+        "clicks": f'{{"id": "1", {at}1:00Z"}}\n',
+    }
+    for name, rows in landed.items():
+        places[name].mkdir()
+        (places[name] / "1.json").write_text(rows)
+    pipeline, root = str(tmp_path / "ads.yaml"), str(tmp_path / "root")
+    report = run_pipeline(RunRequest(pipeline=pipeline, root=root, run_id="one"))
+    assert report.error is None
+    (step,) = report.steps
+    (said,) = list_texts("inputs.md", "text")
+    assert [*map(str, step.counts.lines), *step_notes(step)] == said.splitlines()
+    rows = spark.read.format("delta").load(f"{root}/tables/ads/rates").select("name", "id")
+    assert [tuple(row) for row in rows.collect()] == [("Acme", "1")]

@@ -101,7 +101,8 @@ def test_an_address_that_is_none_says_how_one_is_written():
 
 
 def test_a_store_that_refuses_is_neither_empty_nor_absent(bucket, s3, tmp_path):
-    path, step = open_path(f"{bucket}/x"), pipeline(f"{bucket}/landing").steps[0]
+    path, shop = open_path(f"{bucket}/x"), pipeline(f"{bucket}/landing")
+    step = shop.steps[0]
     asked = [
         path.exists,
         path.read_bytes,
@@ -114,12 +115,7 @@ def test_a_store_that_refuses_is_neither_empty_nor_absent(bucket, s3, tmp_path):
         lambda: read_report(f"{bucket}/reports", "r"),
     ]
     with s3.outage(), ThreadPoolExecutor(16) as pool:
-        probe = pool.submit(
-            measure_step,
-            step,
-            Paths.under(tmp_path, "shop"),
-            Pipeline.model_fields["idle_run_every"].default,
-        )
+        probe = pool.submit(measure_step, shop, step, Paths.under(tmp_path, "shop"))
         errors = [future.exception(60) for future in [pool.submit(ask) for ask in asked]]
         backlog = probe.result(60)
     assert [type(error) for error in errors] == [TransientError] * len(asked)

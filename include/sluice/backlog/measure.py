@@ -1,13 +1,15 @@
 """The probe: how much is waiting for each step, and must Spark run? In doubt, yes."""
 
 import logging
+import operator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 
 from ..checkpoint import find_unreported, noted_parts, noted_target
 from ..checkpoint.log import Checkpoint
 from ..errors import SourceError
-from ..spec import Pipeline, Step, never_ends, trigger_kind
+from ..spec import Pipeline, SourceKind, Step, never_ends, trigger_kind
 from ..spec.definition import changed_parts, describe_change, digest_parts
 from ..storage import Paths, delta_log, open_path
 from .notified import Arrivals
@@ -23,25 +25,16 @@ _AHEAD = timedelta(hours=-1)
 
 
 def measure_step(
-    step: Step,
-    paths: Paths,
-    idle_run_every: timedelta,
-    place: str = "",
-    taken: Arrivals | None = None,
+    pipeline: Pipeline, step: Step, paths: Paths, taken: dict[str, Arrivals] | None = None
 ) -> StepBacklog:
     """Measure one step.
 
-    Args: place: of a table that is the source. taken: the new files, where the run has them from a
-    queue. Raises SourceError when its source is absent; anything else that cannot be read means
-    "run".
+    Args: taken: the new files of inputs, where the run has them from a queue. Raises SourceError
+    when a source is absent; anything else that cannot be read means "run".
     """
     checkpoint = Checkpoint.below(paths.checkpoint(step.name))
     try:
-        waiting = (
-            probe_of(step.source).measure(step, place, checkpoint)
-            if taken is None
-            else Waiting(count_files(step, taken.files, taken.warnings))
-        )
+        waiting = _measure_inputs(pipeline, step, paths, taken or {})
         positions = read_positions(step, paths)
         found = replace(
             waiting.found,
@@ -66,8 +59,44 @@ def measure_step(
     died = f"run {unreported[0].run_id} died before its report" if unreported else ""
     reason = _why_now(found) or waiting.doubt or died
     reason = reason or lost or behind
-    reason = reason or _why_at_last(step, found, checkpoint, idle_run_every)
+    reason = reason or _why_at_last(step, found, checkpoint, pipeline.idle_run_every)
     return replace(found, must_run=bool(reason), reason=reason or "nothing is new")
+
+
+def _measure_inputs(
+    pipeline: Pipeline, step: Step, paths: Paths, taken: dict[str, Arrivals]
+) -> Waiting:
+    """What waits in all of a step's inputs."""
+    asked = {
+        name: _measure_input(
+            step.name,
+            one.source,
+            pipeline.source_path(one.source, paths),
+            Checkpoint.below(paths.checkpoint(step.name), number),
+            taken.get(name),
+        )
+        for number, (name, one) in enumerate(step.streams.items())
+    }
+    if len(asked) == 1:
+        return next(iter(asked.values()))
+    named = [
+        replace(
+            waiting.found,
+            inputs={name: waiting.found.amount},
+            warnings=[f"{name}: {told}" for told in waiting.found.warnings],
+        )
+        for name, waiting in asked.items()
+    ]
+    doubts = [f"{name}: {waiting.doubt}" for name, waiting in asked.items() if waiting.doubt]
+    return Waiting(reduce(operator.add, named), "; ".join(doubts))
+
+
+def _measure_input(
+    step: str, source: SourceKind, place: str, checkpoint: Checkpoint, taken: Arrivals | None
+) -> Waiting:
+    if taken is not None:
+        return Waiting(count_files(step, taken.files, taken.warnings))
+    return probe_of(source).measure(step, place, checkpoint)
 
 
 def _why_now(found: StepBacklog) -> str:
@@ -110,7 +139,7 @@ def _why_at_last(
 
 
 def measure_pipeline(
-    pipeline: Pipeline, paths: Paths, taken: dict[str, Arrivals] | None = None
+    pipeline: Pipeline, paths: Paths, taken: dict[str, dict[str, Arrivals]] | None = None
 ) -> list[StepBacklog]:
     """Measure every step, in order.
 
@@ -118,14 +147,7 @@ def measure_pipeline(
     asked how much it holds.
     """
     found = [
-        measure_step(
-            step,
-            paths,
-            pipeline.idle_run_every,
-            pipeline.source_path(step.source, paths),
-            (taken or {}).get(step.name),
-        )
-        for step in pipeline.steps
+        measure_step(pipeline, step, paths, (taken or {}).get(step.name)) for step in pipeline.steps
     ]
     told = [_warn_of_rename(pipeline, paths, step) for step in found]
     return [
@@ -170,8 +192,10 @@ def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog
         if found.audited is None or found.amount or found.open_batch:
             continue
         try:
-            checkpoint = Checkpoint.below(paths.checkpoint(step.name))
-            probe_of(step.source).note_listing(checkpoint, found.audited)
+            for number, one in enumerate(step.streams.values()):
+                checkpoint = Checkpoint.below(paths.checkpoint(step.name), number)
+                if one.source.queue is not None:
+                    probe_of(one.source).note_listing(checkpoint, found.audited)
         except Exception:  # noqa: BLE001 (a disk's or a store's; the probe has its answer all the same)
             _log.warning(
                 "the listing of %s was not noted, so the next probe lists again",

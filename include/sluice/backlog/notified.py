@@ -165,7 +165,7 @@ def settle(arrivals: Arrivals, done: bool) -> list[str]:
     """
     queue, notices, warnings = arrivals.source.notified.queue, arrivals.notices, []
     try:
-        checkpoint = Checkpoint(arrivals.checkpoint.folder)
+        checkpoint = Checkpoint(arrivals.checkpoint.folder, arrivals.checkpoint.number)
         settled, left = split_settled(
             notices, arrivals.over | _committed_since(checkpoint, arrivals.position)
         )

@@ -1,12 +1,12 @@
 """What a probe answers, and what it answers where a kind of source has none of its own."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from ..checkpoint.log import Checkpoint
 from ..errors import SpecError
-from ..spec import SourceKind, Step, Window
+from ..spec import EventTime, SourceKind, Window
 from .files import LandedFile
 from .notified import Arrivals
 
@@ -39,6 +39,8 @@ class StepBacklog:
     """When the whole folder was listed although a queue names its new files; UTC."""
     redefined: str = ""
     """What a person should know of rows that were judged before the file was edited."""
+    inputs: dict[str, str] = field(default_factory=dict)
+    """What waits in each, in words, of a step that has several."""
     warnings: list[str] = field(default_factory=list)
     undelivered: list[str] = field(default_factory=list)
     """Of each batch that a further sink lacks, or that was given up for it, a sentence."""
@@ -64,7 +66,24 @@ class StepBacklog:
         """About how many bytes wait; None when Spark has to run and nobody knows over how many."""
         if self.must_run and not (self._counted or self.open_batch):
             return None
-        return self.bytes or self.records * self.record_bytes
+        return self.bytes + self.records * self.record_bytes
+
+    def __add__(self, other: "StepBacklog") -> "StepBacklog":
+        """What waits in two inputs of one step."""
+        records = self.records + other.records
+        weight = self.records * self.record_bytes + other.records * other.record_bytes
+        return replace(
+            self,
+            files=self.files + other.files,
+            records=records,
+            record_bytes=weight // records if records else RECORD_BYTES,
+            commits=self.commits + other.commits,
+            bytes=self.bytes + other.bytes,
+            oldest=min(filter(None, (self.oldest, other.oldest)), default=None),
+            audited=self.audited or other.audited,
+            inputs={**self.inputs, **other.inputs},
+            warnings=[*self.warnings, *other.warnings],
+        )
 
 
 @dataclass(frozen=True)
@@ -104,12 +123,12 @@ class Probe(Generic[Kind]):
     def __init__(self, source: Kind) -> None:
         self.source = source
 
-    def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
-        """What waits. Args: place: of a table that is the source.
+    def measure(self, step: str, place: str, checkpoint: Checkpoint) -> Waiting:
+        """What waits for a step. Args: place: of a table that is the source.
 
         Raises SourceError when the source is absent; anything else that it raises means "run".
         """
-        return Waiting(StepBacklog(step.name), f"a {self.source.kind} source always has rows")
+        return Waiting(StepBacklog(step), f"a {self.source.kind} source always has rows")
 
     def take(self, checkpoint: Checkpoint, hold: int) -> Arrivals | None:
         """Take what a queue names to a run that begins; None where no queue does.
@@ -125,24 +144,25 @@ class Probe(Generic[Kind]):
         """A range and more files, by their paths; those that are not there any more are named."""
         return chosen, []
 
-    def select(self, step: Step, window: Window) -> Range:
+    def select(self, where: str, time: EventTime | None, window: Window) -> Range:
         """What a backfill of a window reads: by default every record that is not too old for it.
 
-        Raises SpecError for a source that cannot be read again, and for a step without a time.
+        Args: where: the step, for messages. time: of the rows. Raises SpecError for a source that
+        cannot be read again, and for a step without a time.
         """
         if self.source.why_trial:
             raise SpecError(
                 "this source cannot be read again",
-                where=f"{step.name}: source",
+                where=f"{where}: source",
                 value=self.source.kind,
                 do="Backfill a step that reads files, a topic or a table",
             )
-        if step.event_time is None:
+        if time is None:
             raise SpecError(
                 "a backfill needs `event_time` to tell which rows belong to the range",
-                where=step.name,
+                where=where,
                 do="Name the column that says when a row happened",
             )
         # A record is written after what it tells of, save for a clock that is ahead: by
         # `max_future` at most, or its row is refused.
-        return Range(since=window.start - step.event_time.max_future)
+        return Range(since=window.start - time.max_future)

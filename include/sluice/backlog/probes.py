@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from ..checkpoint.log import Checkpoint
-from ..spec import FileSource, KafkaSource, SourceKind, Step, TableSource, Window
+from ..spec import EventTime, FileSource, KafkaSource, SourceKind, TableSource, Window
 from .audit import note_audit
 from .delta import measure_table, read_position
 from .files import LandedFile, files_in_window, list_files
@@ -15,12 +15,12 @@ from .waiting import waiting_files
 
 
 def count_files(
-    step: Step, waiting: list[LandedFile], warnings: list[str], audited: datetime | None = None
+    step: str, waiting: list[LandedFile], warnings: list[str], audited: datetime | None = None
 ) -> StepBacklog:
     """Files as a backlog."""
     oldest = datetime.fromtimestamp(min(f.modified for f in waiting), UTC) if waiting else None
     return StepBacklog(
-        step.name,
+        step,
         files=len(waiting),
         bytes=sum(f.size for f in waiting),
         oldest=oldest,
@@ -40,7 +40,7 @@ def range_of(files: list[LandedFile]) -> Range:
 class FileProbe(Probe[FileSource]):
     """Lists a folder, or asks the queue that names its new files."""
 
-    def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
+    def measure(self, step: str, place: str, checkpoint: Checkpoint) -> Waiting:
         """Files that no batch has read."""
         notified = self.source.queue is not None
         answer = ask_queue(self.source, checkpoint) if notified else None
@@ -58,7 +58,7 @@ class FileProbe(Probe[FileSource]):
         """The queue alone is asked until the next audit."""
         note_audit(self.source, checkpoint, began)
 
-    def select(self, step: Step, window: Window) -> Range:
+    def select(self, where: str, time: EventTime | None, window: Window) -> Range:
         """The files of the window. Raises SourceError when the folder is absent."""
         return range_of(files_in_window(self.source, window))
 
@@ -75,11 +75,11 @@ class FileProbe(Probe[FileSource]):
 class TopicProbe(Probe[KafkaSource]):
     """Asks Kafka's brokers."""
 
-    def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
+    def measure(self, step: str, place: str, checkpoint: Checkpoint) -> Waiting:
         """Offsets between the checkpoint's and the brokers' last."""
         found = measure_topics(self.source, checkpoint)
         waiting = StepBacklog(
-            step.name,
+            step,
             records=found.records,
             record_bytes=found.record_bytes or RECORD_BYTES,
             oldest=found.oldest,
@@ -92,9 +92,9 @@ class TopicProbe(Probe[KafkaSource]):
 class TableProbe(Probe[TableSource]):
     """Reads a Delta table's log."""
 
-    def measure(self, step: Step, place: str, checkpoint: Checkpoint) -> Waiting:
+    def measure(self, step: str, place: str, checkpoint: Checkpoint) -> Waiting:
         """Commits since the one that was read last."""
-        nothing = StepBacklog(step.name)
+        nothing = StepBacklog(step)
         if self.source.name is not None:
             return Waiting(nothing, "only Spark's catalog knows where the table lies")
         position = read_position(checkpoint, checkpoint.newest_commit)
@@ -104,7 +104,7 @@ class TableProbe(Probe[TableSource]):
         if found is None:
             return Waiting(nothing, "the table's log alone does not say what was read")
         return Waiting(
-            StepBacklog(step.name, commits=found.commits, bytes=found.bytes, oldest=found.oldest)
+            StepBacklog(step, commits=found.commits, bytes=found.bytes, oldest=found.oldest)
         )
 
 

@@ -28,24 +28,25 @@ class Queues:
 
     def __init__(self, warn: Callable[[str, list[str]], None]) -> None:
         self._warn = warn
-        self.arrivals: dict[str, Arrivals] = {}
+        self.arrivals: dict[str, dict[str, Arrivals]] = {}
         self.drained: set[str] = set()
 
     def take(self, pipeline: Pipeline, paths: Paths) -> None:
         """Take the messages of every step that has a queue. Raises SourceError."""
         hold = math.ceil((pipeline.budget + _AFTER_BUDGET).total_seconds())
         for step in pipeline.steps:
-            checkpoint = Checkpoint.below(paths.checkpoint(step.name))
-            taken = probe_of(step.source).take(checkpoint, min(_LONGEST_HOLD, hold))
-            if taken is not None:
-                self.arrivals[step.name] = taken
+            for number, (name, one) in enumerate(step.streams.items()):
+                checkpoint = Checkpoint.below(paths.checkpoint(step.name), number)
+                taken = probe_of(one.source).take(checkpoint, min(_LONGEST_HOLD, hold))
+                if taken is not None:
+                    self.arrivals.setdefault(step.name, {})[name] = taken
 
     def __enter__(self) -> "Queues":
         return self
 
     def __exit__(self, *_: object) -> None:
         for name, taken in self.arrivals.items():
-            warnings = settle(taken, name in self.drained)
+            warnings = [w for one in taken.values() for w in settle(one, name in self.drained)]
             self._warn(name, warnings)
             for warning in warnings:
                 _log.warning("%s: %s", name, warning)

@@ -13,7 +13,17 @@ def select_range(step: Step, window: Window) -> Range:
     Raises SourceError when the landing folder is absent, SpecError for a source that cannot be read
     again.
     """
-    return probe_of(step.source).select(step, window)
+    only, *others = step.streams.values()
+    if others:
+        raise SpecError(
+            "the inputs of this step meet across the ends of any range, so rows there would miss "
+            "their matches",
+            where=f"{step.name}: inputs",
+            value=", ".join(step.streams),
+            do="Rebuild it whole: `sluice reset NAME --step "
+            f"{step.name} --tables`, and run; backfill the steps before it",
+        )
+    return probe_of(only.source).select(step.name, step.event_time or only.event_time, window)
 
 
 def refuse_doubling(pipeline: Pipeline, request: RunRequest) -> None:

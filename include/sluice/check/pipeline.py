@@ -75,10 +75,8 @@ def _list_attempts(pipeline: Pipeline, paths: Paths) -> Iterator[list[Attempt]]:
     yield [("java and jars", partial(_look_at_jars, pipeline, paths.root))]
     yield [(f"root {paths.root}", partial(try_writing, paths.root))]
     for step in pipeline.steps:
-        yield [
-            *_find_connections(step, step.source),
-            *_attempts_of_source(step, step.source, paths),
-        ]
+        for source in step.sources:
+            yield [*_find_connections(step, source), *_attempts_of_source(step, source, paths)]
         for sink in step.sinks:
             yield [*_find_connections(step, sink), *_attempts_of_sink(step, sink, paths)]
 

@@ -28,8 +28,10 @@ from .position import (
     write_position,
 )
 from .rights import Rights
+from .watermarks import Reached, note_reached, read_reached
 
 __all__ = [
+    "read_reached",
     "Checkpoint",
     "SeenFile",
     "normalize_uri",
@@ -48,6 +50,7 @@ __all__ = [
     "note_attempt",
     "begin_anew",
     "note_judged",
+    "note_reached",
     "note_step",
     "noted_parts",
     "noted_generation",
@@ -62,6 +65,7 @@ __all__ = [
     "split_key",
     "write_position",
     "read_attempt",
+    "Reached",
     "Rights",
     "take_turn",
     "start_of",

@@ -1,8 +1,8 @@
 """Reads a Spark checkpoint without Spark: which batches were planned and committed, the watermark,
 the files seen.
 
-Layout (Spark 4.2): `offsets/N` and `commits/N` hold `v1`, then JSON lines; `sources/0/K` holds one
-JSON line a file, compacted into `K.compact`.
+Layout (Spark 4.2): `offsets/N` and `commits/N` hold `v1`, then JSON lines, of offsets one a source;
+`sources/S/K` holds one JSON line a file of source S, compacted into `K.compact`.
 """
 
 import json
@@ -62,19 +62,37 @@ def _json_lines(path: Path) -> list[dict]:
 
 class Checkpoint:
     """A snapshot of one checkpoint folder (`<checkpoint>/spark`); an absent folder reads as an
-    empty checkpoint."""
+    empty checkpoint. `number`: of the source that is asked about, in the order of a step's
+    streams."""
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = open_path(folder)
+    def __init__(self, folder: str | Path, number: int = 0) -> None:
+        self.folder, self.number = open_path(folder), number
 
     @classmethod
-    def below(cls, checkpoint: str) -> "Checkpoint":
+    def below(cls, checkpoint: str, number: int = 0) -> "Checkpoint":
         """Spark's own part of a step's checkpoint."""
-        return cls(spark_folder(checkpoint))
+        return cls(spark_folder(checkpoint), number)
+
+    def of_source(self, number: int) -> "Checkpoint":
+        """The same as it is now, asked about another source."""
+        return Checkpoint(self.folder, number)
 
     def beside(self, name: str) -> Path:
-        """A file of ours beside Spark's folder."""
-        return self.folder.parent / name
+        """A file of ours beside Spark's folder, of this source."""
+        return self.folder.parent / self._own(name)
+
+    def within(self, name: str) -> Path:
+        """A place of ours within Spark's folder, of this source."""
+        return self.folder / self._own(name)
+
+    def _own(self, name: str) -> str:
+        """The first source's places are named as those of a step that has one alone."""
+        stem, dot, suffix = name.partition(".")
+        return f"{stem}-{self.number}{dot}{suffix}" if self.number else name
+
+    @property
+    def _source_log(self) -> Path:
+        return self.folder / "sources" / str(self.number)
 
     @cached_property
     def offsets(self) -> dict[int, Path]:
@@ -136,11 +154,11 @@ class Checkpoint:
         if batch is None or batch < 0:
             return {}
         lines = _json_lines(self.folder / "offsets" / str(batch))
-        return lines[1] if len(lines) > 1 else {}
+        return lines[1 + self.number] if len(lines) > 1 + self.number else {}
 
     def initial_offset(self) -> dict | None:
         """Where a Kafka source began, as it wrote it; None before its first run."""
-        path = self.folder / "sources" / "0" / "0"
+        path = self._source_log / "0"
         lines = _json_lines(path) if path.exists() else []
         return lines[0] if lines else None
 
@@ -151,7 +169,7 @@ class Checkpoint:
     def seen_files(self, after: int = -1) -> list[SeenFile]:
         """Every file the source has taken note of, read or about to be read. Args: after: only
         those of later positions; then most often only the last notes are read."""
-        folder = self.folder / "sources" / "0"
+        folder = self._source_log
         files = _files(folder)
         compacts = [
             int(p.name.removesuffix(".compact"))
@@ -171,7 +189,7 @@ class Checkpoint:
     def batch_files(self, batch: int) -> list[SeenFile]:
         """The files of a planned batch."""
         low, high = self.log_offset(batch - 1), self.log_offset(batch)
-        folder = self.folder / "sources" / "0"
+        folder = self._source_log
         plain = [folder / str(n) for n in range(low + 1, high + 1)]
         if all(p.exists() for p in plain):
             return [

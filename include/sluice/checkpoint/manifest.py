@@ -32,6 +32,8 @@ class Manifest:
     """The table its batches fill; empty for none, None where an older version did not note it."""
     judged_by: dict[str, str] | None = None
     """Digests of what decided the fates of its rows, by part; None where nobody noted them."""
+    state: list[str] | None = None
+    """What its query keeps in state; None where nobody noted it, or nothing is kept."""
     anew: bool = False
     """A person began it anew, knowing what the table holds."""
 
@@ -61,12 +63,19 @@ def open_manifest(checkpoint: str, *, remembers: bool = True) -> Manifest:
     return _write(checkpoint, _begin())
 
 
-def note_step(checkpoint: str, manifest: Manifest, target: str, parts: dict[str, str]) -> None:
-    """Note the table that a checkpoint's batches fill, and by what they are judged, where it is not
-    noted yet."""
-    if manifest.target != target or manifest.judged_by is None:
-        judged_by = manifest.judged_by or parts
-        _write(checkpoint, replace(manifest, target=target, judged_by=judged_by))
+def note_step(
+    checkpoint: str, manifest: Manifest, target: str, parts: dict[str, str], state: list[str]
+) -> None:
+    """Note the table that a checkpoint's batches fill, by what they are judged, where it is not
+    noted yet, and what is kept in state."""
+    told = replace(
+        manifest,
+        target=target,
+        judged_by=manifest.judged_by if manifest.judged_by is not None else parts,
+        state=state or None,
+    )
+    if told != manifest:
+        _write(checkpoint, told)
 
 
 def note_judged(checkpoint: str, parts: dict[str, str]) -> None:

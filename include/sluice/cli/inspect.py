@@ -115,10 +115,13 @@ def _describe_landing(pipeline: Pipeline, lines: "Lines") -> list[str]:
     """What does not fit the files there are; more may come, so nothing is refused for it."""
     warnings = []
     for number, step in enumerate(pipeline.steps):
-        if isinstance(step.source, FileSource):
-            for sentence in describe_landing(step.source):
+        for name, one in step.streams.items():
+            at = ("inputs", name) if step.inputs else ()
+            for sentence in (
+                describe_landing(one.source) if isinstance(one.source, FileSource) else ()
+            ):
                 field = sentence.partition(":")[0].removeprefix("source").strip(".") or "path"
-                place = lines.describe(("steps", number, "source", field))
+                place = lines.describe(("steps", number, *at, "source", field))
                 warnings.append(f"{step.name}: {sentence} ({place})")
     return warnings
 
@@ -135,6 +138,8 @@ def plan(name: Name = None, spec: Spec = None, root: Root = None) -> None:
     for step in backlog:
         out.print(f"{pipeline.name}.{step.step}: {_describe_backlog(step)}")
         out.print(f"  because {step.reason}")
+        for name, amount in step.inputs.items():
+            out.print(f"  {name}: {amount or 'nothing new'}")
         out.print(f"  checkpoint: {_describe_age(step.last_run)}")
         for sentence in step.undelivered:
             out.print(f"  {sentence}")

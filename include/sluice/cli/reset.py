@@ -117,7 +117,7 @@ def _describe(pipeline: Pipeline, step: Step, paths: Paths, tables: bool) -> Ite
     for title in step.followers if step.target is not None else step.further_sinks:
         yield f"  {title} keeps what it has; {_describe_follower(tables or step.target is None)}"
     for other in pipeline.steps if tables else ():
-        if other.source.reads_step == step.name:
+        if step.name in [source.reads_step for source in other.sources]:
             yield f"  step {other.name} reads its table: reset it as well"
 
 
@@ -130,11 +130,14 @@ def _describe_follower(everything: bool) -> str:
 def _measure(pipeline: Pipeline, step: Step, paths: Paths) -> str:
     """How much the source holds, in words."""
     none = Checkpoint.below(f"{paths.checkpoint(step.name)}/none")
-    try:
-        found = probe_of(step.source).measure(step, pipeline.source_path(step.source, paths), none)
-    except SluiceError:
-        return "what there is"
-    return found.found.amount or "what there is"
+    amounts = []
+    for one in step.streams.values():
+        place = pipeline.source_path(one.source, paths)
+        try:
+            amounts.append(probe_of(one.source).measure(step.name, place, none).found.amount)
+        except SluiceError:
+            return "what there is"
+    return ", ".join(filter(None, amounts)) or "what there is"
 
 
 def _ask() -> None:

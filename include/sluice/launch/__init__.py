@@ -5,16 +5,20 @@ from .jvm_flags import has_class_archive
 from .jvm_log import JVM_LOG, divert_jvm_output
 from .properties import write_properties
 from .settings import (
+    NO_DATA_BATCHES,
     PARTITIONS,
     SMALL_BACKLOG,
+    WATERMARK_POLICY,
     partitions_for,
     spark_settings,
 )
 
 __all__ = [
     "JVM_LOG",
+    "NO_DATA_BATCHES",
     "PARTITIONS",
     "SMALL_BACKLOG",
+    "WATERMARK_POLICY",
     "divert_jvm_output",
     "has_class_archive",
     "partitions_for",

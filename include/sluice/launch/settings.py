@@ -37,9 +37,6 @@ _FIXED = {
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
     ),
-    # A trailing batch without rows would pay a whole batch to move the watermark; the next run with
-    # data moves it anyway.
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # Delta else refuses a version older than a week, whose files are there all the same: a table
     # that rested so long is compared with what it was before the batch.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
@@ -59,13 +56,17 @@ def find_jar_sets(pipeline: Pipeline, root: str) -> tuple[str, ...]:
 
     Args: root: where its tables and checkpoints lie.
     """
-    parts = (part for step in pipeline.steps for part in (step.source, *step.sinks))
+    parts = (part for step in pipeline.steps for part in (*step.sources, *step.sinks))
     needed = {name for part in parts for name in part.jar_sets}
     return tuple(sorted(needed | ({"s3"} if in_bucket(root) else set())))
 
 
 def _has_python(pipeline: Pipeline) -> bool:
-    return any(step.transform and ".py:" in step.transform for step in pipeline.steps)
+    return any(".py:" in code for step in pipeline.steps for code in step.transforms)
+
+
+NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 
 PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")

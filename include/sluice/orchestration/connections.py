@@ -19,7 +19,7 @@ def export_connections(pipeline: Pipeline) -> dict[str, str]:
     named = {
         name
         for step in pipeline.steps
-        for part in (step.source, *step.sinks)
+        for part in (*step.sources, *step.sinks)
         for name in part.connections
     }
     return {connection_variable(name): _as_json(pipeline.name, name) for name in sorted(named)}

@@ -37,6 +37,8 @@ class RowRule:
     spec: RuleSpec
     evaluated: Column
     unexpected: Column
+    input: str = ""
+    """The input whose records it judges; empty of a rule on the rows that the step makes."""
     verdict: bool | None = None
     """The verdict where the schema alone decides it, whatever the rows."""
 
@@ -91,7 +93,7 @@ def _compile(spec: RuleSpec, fields: dict[str, DataType]) -> RowRule:
         spec,
         evaluated,
         evaluated & F.coalesce(~expected, F.lit(False)),
-        _constant_verdict(args, spec),
+        verdict=_constant_verdict(args, spec),
     )
     if condition is not None:
         check_condition([rule.evaluated, rule.unexpected], args, fields)

@@ -7,6 +7,7 @@ from .lateness import BOUNDS, add_histograms
 from .model import (
     COMMITS,
     BatchReport,
+    InputReport,
     Outcome,
     Refusal,
     RuleResult,
@@ -36,6 +37,7 @@ __all__ = [
     "Counts",
     "Delivered",
     "HeldInState",
+    "InputReport",
     "Outcome",
     "Progress",
     "Refusal",

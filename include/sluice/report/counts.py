@@ -51,14 +51,17 @@ class Line:
 class Counts(Record):
     """Rows by fate: each number is measured by what did it, none is what is left over.
 
-    Two lines add up: `read = malformed + filtered + entered` says what became of each record, and
-    `made + malformed = written + quarantined + duplicate + late` what became of each row. A
-    transform that makes no rows has `made = entered`, and the two are one line.
+    Two lines add up: `read = malformed + rejected + filtered + entered` says what became of
+    each record, and `made + malformed + rejected = written + quarantined + duplicate + late` what
+    became of each row. A transform that makes no rows has `made = entered`; then it is one line.
     """
 
     read: int = 0
     malformed: int = 0
     """Records no parser could read: part of `quarantined` (first copy) or `duplicate` (copies)."""
+    rejected: int = 0
+    """Records that the rules or the event time of their input kept out of the transform: part of
+    `quarantined` (first copy) or `duplicate` (copies)."""
     filtered: int = 0
     """Records that the transform's WHERE left out."""
     entered: int = 0
@@ -97,12 +100,16 @@ class Counts(Record):
     @property
     def records(self) -> Line:
         """What became of each record."""
-        return Line(self._of("read"), self._of("malformed", "filtered", "entered"))
+        rejected = ("rejected",) if self.rejected else ()
+        return Line(self._of("read"), self._of("malformed", *rejected, "filtered", "entered"))
 
     @property
     def rows(self) -> Line:
         """What became of each row behind the transform."""
-        return Line(self._of("made", "malformed"), self._of(*FATES[:-1]), self.late_groups)
+        rejected = ("rejected",) if self.rejected else ()
+        return Line(
+            self._of("made", "malformed", *rejected), self._of(*FATES[:-1]), self.late_groups
+        )
 
     @property
     def lines(self) -> list[Line]:

@@ -72,6 +72,22 @@ class Refusal(Record):
     """The first and the last text of such a row; none of columns marked `pii`."""
 
 
+class InputReport(Record):
+    """One of several inputs of a step."""
+
+    name: str
+    static_version: int | None = None
+    """Version of a table that is read as a whole; None of a stream."""
+    counts: Counts = Counts()
+    """Of its records: read, malformed, rejected, filtered, entered."""
+    watermark_ms: int | None = None
+    """How far it has moved, over all runs; None where it has no watermark, or no row came yet."""
+    moved_by: str = ""
+    """The run whose rows moved it last."""
+    waits: bool = False
+    """It has a watermark, and no row came yet: nothing can be closed before one does."""
+
+
 class BatchReport(Record):
     """One micro-batch."""
 
@@ -79,6 +95,8 @@ class BatchReport(Record):
     key: str = ""
     """Pipeline, step, checkpoint generation and batch: no other batch ever has it."""
     counts: Counts
+    inputs: dict[str, Counts] = {}
+    """Of the records of each, in a step with several inputs."""
     replayed: bool = False
     """True when a crash came after its commit: the counts were read back from the commit."""
     watermark_ms: int | None = None
@@ -142,6 +160,8 @@ class StepReport(Record):
     conflict_samples: list[str] = []
     lateness: list[int] = []
     """Rows by lateness, summed over batches."""
+    inputs: list[InputReport] = []
+    """Of a step with several."""
     held: list[HeldInState] = []
     """What its transform keeps in state after the run: rows that came and are in no table yet."""
     within: str | None = None

@@ -1,14 +1,18 @@
 """Where a step's rows come from, as Spark reads them."""
 
-from .choose import INTAKES, Found, choose_intake, rehearse_intake
+from .choose import INTAKES, Found, open_inputs, rehearse_inputs
+from .inputs import Inputs
 from .intake import BatchInput, Intake, Opening
+from .static import StaticTable
 
 __all__ = [
     "INTAKES",
     "BatchInput",
     "Found",
+    "Inputs",
     "Intake",
     "Opening",
-    "choose_intake",
-    "rehearse_intake",
+    "StaticTable",
+    "open_inputs",
+    "rehearse_inputs",
 ]

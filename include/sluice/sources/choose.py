@@ -1,6 +1,7 @@
-"""Which intake a step has: the one that is registered for its kind of source."""
+"""Which intakes a step has: those that are registered for the kinds of its sources."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..backlog import Arrivals, Range
@@ -18,8 +19,10 @@ from ..spec import (
 )
 from ..storage import Paths
 from .files import FileIntake
+from .inputs import Inputs
 from .intake import Intake, Opening
 from .kafka import KafkaIntake
+from .static import StaticTable
 from .table import TableIntake
 from .trial import SocketIntake, TrialIntake
 
@@ -35,41 +38,51 @@ INTAKES: dict[type[SourceKind], type[Intake]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """What was found for a step before Spark started. `chosen`: of a backfill; `arrivals`: what a
-    queue named."""
+    """What was found for a step before Spark started. `chosen`: of a backfill; `arrivals`: what
+    queues named, by input."""
 
     chosen: Range | None = None
-    arrivals: Arrivals | None = None
+    arrivals: Mapping[str, Arrivals] = field(default_factory=dict)
 
 
-def choose_intake(
-    pipeline: Pipeline,
-    step: Step,
-    paths: Paths,
-    mode: Mode,
-    checkpoint: Checkpoint,
-    found: Found,
-) -> Intake:
-    """The intake of a run. Raises SourceError when the source is absent."""
-    source = step.source
-    if mode.replaces:
-        # A range is replaced by one commit; a second batch would replace what the first wrote.
-        source = source.in_one_batch()
-    opening = Opening(
-        source,
-        pipeline.source_path(source, paths),
-        pipeline.folder,
-        checkpoint,
-        chosen=found.chosen,
-        arrivals=found.arrivals,
-        named=paths.named_files(step.name),
-    )
-    return INTAKES[type(source)].of(opening)
+def open_inputs(
+    pipeline: Pipeline, step: Step, paths: Paths, mode: Mode, place: str, found: Found
+) -> Inputs:
+    """The inputs of a run. Args: place: of the step's checkpoint. Raises SourceError when a source
+    is absent."""
+    intakes = {}
+    for number, (name, one) in enumerate(step.streams.items()):
+        source = one.source
+        if mode.replaces:
+            # A range is replaced by one commit; a second batch would replace what the first wrote.
+            source = source.in_one_batch()
+        opening = Opening(
+            source,
+            pipeline.source_path(source, paths),
+            pipeline.folder,
+            Checkpoint.below(place, number),
+            chosen=found.chosen,
+            arrivals=found.arrivals.get(name),
+            named=paths.named_files(step.name) + (f"-{number}" if number else ""),
+        )
+        intakes[name] = INTAKES[type(source)].of(opening)
+    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths))
 
 
-def rehearse_intake(pipeline: Pipeline, step: Step, paths: Paths, landing: Path) -> Intake:
-    """An intake that nothing waits in, for building a step without data; `landing` is an empty
+def rehearse_inputs(pipeline: Pipeline, step: Step, paths: Paths, landing: Path) -> Inputs:
+    """Inputs that nothing waits in, for building a step without data; `landing` is an empty
     folder."""
-    place = pipeline.source_path(step.source, paths)
-    opening = Opening(step.source, place, pipeline.folder, None, landing=str(landing))
-    return INTAKES[type(step.source)].of(opening)
+    intakes = {}
+    for name, one in step.streams.items():
+        place = pipeline.source_path(one.source, paths)
+        opening = Opening(one.source, place, pipeline.folder, None, landing=str(landing))
+        intakes[name] = INTAKES[type(one.source)].of(opening)
+    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths))
+
+
+def _find_statics(pipeline: Pipeline, step: Step, paths: Paths) -> dict[str, StaticTable]:
+    return {
+        name: StaticTable.of(one.source, pipeline.source_path(one.source, paths))
+        for name, one in step.statics.items()
+        if isinstance(one.source, TableSource)  # no other kind may be static
+    }

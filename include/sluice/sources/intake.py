@@ -38,6 +38,8 @@ class BatchInput:
     """True where reading and judging its rows again costs more than keeping them."""
     large: bool = False
     """True where its kept rows would crowd the memory."""
+    parts: dict[str, "BatchInput"] = field(default_factory=dict)
+    """Of a step with several inputs: what is read of each, by name."""
     fetched: bool = False
     """True where a second pass would ask a server for the records again, which may then have fewer:
     what is counted and what is written is read once."""

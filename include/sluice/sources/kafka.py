@@ -183,6 +183,8 @@ class KafkaIntake(Intake[KafkaSource]):
         them; Spark does not say, so the brokers are asked."""
         nothing: dict[str, tuple[int, int]] = {}
         ranges = reduce(merge_ranges, (batch.ranges for batch in batches), nothing)
+        topics = self.backlog.partitions  # another input of the step may have others
+        ranges = {at: told for at, told in ranges.items() if at.rpartition("/")[0] in topics}
         if self.source.fail_on_data_loss or not ranges:
             return []
         try:

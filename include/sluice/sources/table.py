@@ -50,7 +50,7 @@ class TableIntake(Intake[TableSource]):
         super().__init__(source)
         self.place, self.from_start, self.changes = place, from_start, 0
         self.tracking = (
-            str(checkpoint.folder / "_schema")
+            str(checkpoint.within("_schema"))
             if checkpoint is not None and source.schema_tracking
             else None
         )

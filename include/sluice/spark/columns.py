@@ -18,7 +18,8 @@ TIME = "_event_time"
 watermark."""
 STAGE = "_stage"
 """`entered`: the row takes part. `filtered`: the transform's WHERE left it out. `parsed`: counted
-before a transform that changes the number of rows."""
+before a transform that changes the number of rows. `rejected`: its input's rules or event time
+kept it out of the transform."""
 REASONS = "_reasons"
 """Why the row is refused; empty when it is not."""
 CHECKS = "_checks"
@@ -33,7 +34,10 @@ CONTENT, DIFFERS = "_content", "_differs"
 """Of a row that stands for its key: what it says, as one number; whether another row of the key in
 its batch said something else."""
 
-ENTERED, FILTERED, PARSED = "entered", "filtered", "parsed"
+INPUT = "_input"
+"""Of a record of one of several inputs: its name. NULL of a row that was made of them."""
+
+ENTERED, FILTERED, PARSED, REJECTED = "entered", "filtered", "parsed", "rejected"
 MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = (
     "malformed",
     "null_key",
@@ -42,7 +46,7 @@ MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = (
     "unreadable_file",
 )
 
-ENGINE_COLUMNS = (RAW, DEFECT, RESCUED, SOURCE, TIME, STAGE, REASONS, CHECKS)
+ENGINE_COLUMNS = (RAW, DEFECT, RESCUED, SOURCE, TIME, STAGE, REASONS, CHECKS, INPUT)
 
 
 KEY_HASH = "_key_hash"

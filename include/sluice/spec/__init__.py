@@ -7,6 +7,7 @@ from .delta_sink import DeltaSink
 from .file_source import FileSource
 from .files_sink import FilesSink
 from .foreach_sink import ForeachBatchSink, ForeachSink
+from .input import ONLY, Input
 from .jdbc_sink import JdbcSink
 from .kafka_client import client_config, resolve_cluster, spark_options
 from .kafka_cluster import KafkaCluster, Security
@@ -35,6 +36,7 @@ from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, never_e
 
 __all__ = [
     "AVAILABLE_NOW",
+    "ONLY",
     "ROW_LEVEL",
     "SINKS",
     "SOURCES",
@@ -48,6 +50,7 @@ __all__ = [
     "FilesSink",
     "ForeachBatchSink",
     "ForeachSink",
+    "Input",
     "Interval",
     "JdbcSink",
     "KafkaCluster",

@@ -8,13 +8,16 @@ from .source_kind import SourceKind
 
 
 def why_not_continuous(
-    source: SourceKind, sinks: list[SinkKind], asked: Mapping[str, object]
+    sources: list[SourceKind], sinks: list[SinkKind], asked: Mapping[str, object]
 ) -> str | None:
     """Why a step cannot run under the trigger `continuous`; None when it can.
 
     Its transform is checked when Spark has read it. Args: asked: field -> what the step asks of
     its batches there.
     """
+    if len(sources) > 1:
+        return "it has no batches in which several inputs could meet; write one `source`"
+    source = sources[0]
     if not source.continuous:
         return f"it reads only from kafka (or rate, in a trial), not from {source.kind}"
     if len(sinks) > 1:

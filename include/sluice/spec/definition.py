@@ -22,9 +22,21 @@ def digest_parts(step: Step, folder: Path) -> dict[str, str]:
         # Without defaults: one that a later version adds is no edit of the file.
         said = step.model_dump_json(include={field}, exclude_defaults=True)
         if field == "transform" and step.transform:
-            said += _read_code(folder / step.transform.partition(":")[0])
-        parts[name] = sha256(said.encode()).hexdigest()[:16]
+            said += _read_code(folder / _file(step.transform))
+        parts[name] = _digest(said)
+    if step.inputs:
+        said = step.model_dump_json(include={"inputs"}, exclude_defaults=True)
+        codes = [one.transform for one in step.inputs.values() if one.transform]
+        parts["inputs"] = _digest(said + "".join(_read_code(folder / _file(c)) for c in codes))
     return parts
+
+
+def _digest(said: str) -> str:
+    return sha256(said.encode()).hexdigest()[:16]
+
+
+def _file(code: str) -> str:
+    return code.partition(":")[0]
 
 
 def _read_code(file: Path) -> str:

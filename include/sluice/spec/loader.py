@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from ..errors import SpecError, suggest
 from .pipeline import Pipeline
+from .step import Step
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -142,8 +143,9 @@ def load_pipeline(path: str | Path, env: dict[str, str] | None = None) -> Pipeli
 
         raise SpecError(explain(error, raw, Lines(text), _SECRET), where=str(path)) from None
     for number, step in enumerate(pipeline.steps):
-        if step.transform and not (pipeline.folder / step.transform.partition(":")[0]).is_file():
-            raise _no_transform(path, text, pipeline, number)
+        for code in step.transforms:
+            if not (pipeline.folder / code.partition(":")[0]).is_file():
+                raise _no_transform(path, text, pipeline, number, code)
     return pipeline
 
 
@@ -175,20 +177,27 @@ def _read(path: Path) -> tuple[str, dict]:
     return text, raw
 
 
-def _no_transform(path: Path, text: str, pipeline: Pipeline, number: int) -> SpecError:
+def _no_transform(path: Path, text: str, pipeline: Pipeline, number: int, code: str) -> SpecError:
     """The error of a step whose transform's file is not there, with the nearest there is."""
     from .lines import Lines
 
     step = pipeline.steps[number]
-    file = pipeline.folder / (step.transform or "").partition(":")[0]
+    file = pipeline.folder / code.partition(":")[0]
     beside = [p.name for p in file.parent.glob(f"*{file.suffix}")] if file.parent.is_dir() else []
     return SpecError(
         "no such file",
-        where=f"{path}: {pipeline.name}.{step.name}: transform {step.transform}",
+        where=f"{path}: {pipeline.name}.{step.name}: transform {code}",
         value=str(file),
-        place=Lines(text).describe(("steps", number, "transform")),
+        place=Lines(text).describe(("steps", number, *_place_of(step, code))),
         do=f"{suggest(file.name, beside)}The path is relative to the pipeline's YAML",
     )
+
+
+def _place_of(step: Step, code: str) -> tuple[str, ...]:
+    """The fields of a step that name a transform."""
+    named = (name for name, one in step.inputs.items() if one.transform == code)
+    within = next(named, None) if step.transform != code else None
+    return ("transform",) if within is None else ("inputs", within, "transform")
 
 
 def find_pipelines(folder: str | Path) -> list[Path]:

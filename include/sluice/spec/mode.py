@@ -63,7 +63,7 @@ class Mode:
         """The step's trigger. A backfill always drains; a trial source knows no availableNow."""
         if self.is_backfill:
             return AVAILABLE_NOW
-        trial = bool(step.source.why_trial) and step.trigger == AVAILABLE_NOW
+        trial = any(one.why_trial for one in step.sources) and step.trigger == AVAILABLE_NOW
         return "default" if trial else step.trigger
 
     def end(self, trigger: Trigger, deadline: float) -> float | None:

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ..errors import suggest
 from ..storage.paths import Paths
+from .lines import At
 from .model import FieldError, Options, Spec
 from .quantities import Duration
 from .schedule import Schedule
@@ -65,10 +66,12 @@ class Pipeline(Spec):
     @model_validator(mode="after")
     def _check_unattended(self) -> "Pipeline":
         for number, step in enumerate(self.steps):
-            if self.schedule is not None and step.source.why_trial:
+            for source in step.sources if self.schedule is not None else ():
+                if not source.why_trial:
+                    continue
                 raise FieldError(
-                    f"step {step.name}: source {step.source.kind} is for trials "
-                    f"({step.source.why_trial}); write `schedule: null` and start it with "
+                    f"step {step.name}: source {source.kind} is for trials "
+                    f"({source.why_trial}); write `schedule: null` and start it with "
                     "`sluice run --dev`",
                     *("steps", number, "source"),
                 )
@@ -85,20 +88,22 @@ class Pipeline(Spec):
     def _check_order(self) -> "Pipeline":
         earlier: set[str | None] = {None}
         for number, step in enumerate(self.steps):
-            if step.source.reads_step not in earlier:
-                raise FieldError(
-                    f"step {step.name} reads step {step.source.reads_step!r}, which is no earlier "
-                    "step of this pipeline with a Delta sink",
-                    *("steps", number, "source", "step"),
-                    do=self._advise_order(step),
-                )
+            for name, one in {**step.streams, **step.statics}.items():
+                at = ("inputs", name, "source") if step.inputs else ("source",)
+                if one.source.reads_step not in earlier:
+                    raise FieldError(
+                        f"step {step.name} reads step {one.source.reads_step!r}, which is no "
+                        "earlier step of this pipeline with a Delta sink",
+                        *("steps", number, *at, "step"),
+                        do=self._advise_order(step, one.source.reads_step or ""),
+                    )
+                if not one.static:
+                    self._check_changes(("steps", number, *at), step, one.source)
             earlier |= {step.name} if step.target is not None else set()
-            self._check_changes(number, step)
         return self
 
-    def _advise_order(self, reader: Step) -> str:
+    def _advise_order(self, reader: Step, name: str) -> str:
         """What to write where a step reads one that it cannot read."""
-        name = reader.source.reads_step or ""
         read = next((step for step in self.steps if step.name == name), None)
         if read is None:
             return suggest(name, [step.name for step in self.steps if step is not reader])
@@ -113,7 +118,8 @@ class Pipeline(Spec):
         """A column that is to be hidden, against the schemas: where nothing else makes columns."""
         known = [name for step in self.steps for name in step.columns]
         if any(
-            step.transform or not (step.columns or step.source.reads_step) for step in self.steps
+            step.transform or not (step.columns or any(s.reads_step for s in step.sources))
+            for step in self.steps
         ):
             return self
         for number, name in enumerate(self.pii):
@@ -126,13 +132,13 @@ class Pipeline(Spec):
                 )
         return self
 
-    def _check_changes(self, number: int, reader: Step) -> None:
+    def _check_changes(self, at: At, reader: Step, source: SourceKind) -> None:
         """Raise ValueError for a step that reads new rows of a table whose rows are replaced: its
         stream would stop at the first, for good."""
-        read = next((step for step in self.steps if step.name == reader.source.reads_step), None)
+        read = next((step for step in self.steps if step.name == source.reads_step), None)
         if read is None or read.dedup is None or not (read.remembers and read.dedup.replaces):
             return
-        if reader.source.reads_changes and read.target and read.target.keeps_changes:
+        if source.reads_changes and read.target and read.target.keeps_changes:
             return
         raise FieldError(
             f"step {reader.name} reads the table of step {read.name} as a stream of new rows, and "
@@ -140,7 +146,7 @@ class Pipeline(Spec):
             "write `change_feed: true` at the source, and at the sink that it reads `properties: "
             "{delta.enableChangeDataFeed: true}` before the table is made; or promise "
             "`first_arrives_first: true`",
-            *("steps", number, "source"),
+            *at,
         )
 
     @field_validator("steps")
@@ -162,10 +168,10 @@ class Pipeline(Spec):
                     "step; each needs a place of its own, so give that one another name",
                     *(number, "uid"),
                 )
-        queues = [step.source.queue for step in steps if step.source.queue is not None]
+        queues = [one.queue for step in steps for one in step.sources if one.queue is not None]
         if len(set(queues)) < len(queues):
             raise ValueError(
-                "two steps read one queue, and each would delete what it tells the other; give "
-                "each step a queue of its own"
+                "two steps read one queue, or two inputs do, and each would delete what it tells "
+                "the other; give each a queue of its own"
             )
         return steps

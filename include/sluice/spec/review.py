@@ -21,6 +21,7 @@ from .expectations import (
 )
 from .file_source import FileSource
 from .foreach_sink import ForeachBatchSink, ForeachSink
+from .input import Input
 from .lines import At, Lines
 from .pipeline import Pipeline
 from .reader_options import describe_options
@@ -82,8 +83,10 @@ def _review_step(step: Step, folder: Path) -> Iterator[Finding]:
         if "<" in type_ and (wrong := find_wrong_type(type_)):
             error = unknown_type(name, wrong, "source", "schema")
             yield Finding(error.at, str(error), do=error.do)
-    if isinstance(step.source, FileSource):
-        yield from _review_options(step.source)
+    for one in (*step.streams.values(), *step.statics.values()):
+        at: At = ("inputs", one.name) if step.inputs else ()
+        for finding in _review_input(one, folder):
+            yield _below(at, finding)
     for number, rule in enumerate(step.rules):
         for finding in _review_rule(rule):
             yield _below(("rules", number), finding)
@@ -95,6 +98,17 @@ def _review_step(step: Step, folder: Path) -> Iterator[Finding]:
         if isinstance(sink, ForeachBatchSink):
             at = ("sink", number, "function")
             yield from _review_code(folder, sink.function, at, "function")
+
+
+def _review_input(one: Input, folder: Path) -> Iterator[Finding]:
+    """Of a step with one source its options alone: its rules and its code are the step's."""
+    if isinstance(one.source, FileSource):
+        yield from _review_options(one.source)
+    for number, rule in enumerate(one.rules):
+        for finding in _review_rule(rule):
+            yield _below(("rules", number), finding)
+    if one.transform and not one.transform.endswith(".sql"):
+        yield from _review_code(folder, one.transform, ("transform",), "function")
 
 
 def _review_options(source: FileSource) -> Iterator[Finding]:

@@ -82,6 +82,11 @@ class SourceKind(Needs):
         """Why only a trial reads it, and why nothing can read it again; empty for most."""
         return ""
 
+    @property
+    def why_not_static(self) -> str:
+        """Why it cannot be read as a whole in each run; empty for what can."""
+        return f"only a table can be static, and the source is {self.kind}; leave `static` out"
+
     def place(self, paths: Paths) -> str:
         """Where it lies as far as Spark has to be told; empty where it knows that by itself."""
         return ""

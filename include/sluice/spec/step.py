@@ -2,19 +2,20 @@
 
 from typing import Annotated, cast
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ..errors import suggest
 from ..storage.paths import Paths
-from .columns import check_comparable, check_time, is_unwritable
 from .continuous import why_not_continuous
 from .dedup import Dedup, EventTime
 from .delta_sink import DeltaSink
-from .model import FieldError, Spec
-from .rules import ROW_LEVEL, RuleSpec, rule_columns
+from .input import ONLY, Input, WatermarkPolicy
+from .model import Spec
+from .rules import ROW_LEVEL, RuleSpec
 from .sink import Sink
 from .sink_kind import SinkKind
 from .source import Source
+from .source_kind import SourceKind
+from .step_checks import check_columns, check_inputs
 from .trigger import AVAILABLE_NOW, Trigger, never_ends, trigger_kind
 
 NAME = r"^[a-z][a-z0-9_]{0,62}$"
@@ -31,10 +32,15 @@ class Step(Spec):
     name: str = Field(pattern=NAME)
     uid: str | None = Field(default=None, pattern=NAME)
     """As of the pipeline: what its table, checkpoint and keys are known by."""
-    source: Source
+    source: Source | None = None
+    inputs: dict[str, Input] = {}
+    """Several inputs by name, in place of `source`."""
+    watermark_policy: WatermarkPolicy = "min"
+    """With several inputs: closed is what all of them have passed (`min`), or what the first of
+    them has (`max`), where rows of the slower ones are late."""
     transform: str | None = None
     """A `.sql` file (SELECT ... FROM source) or `file.py:function` (DataFrame -> DataFrame),
-    relative to the YAML."""
+    relative to the YAML; with `inputs` it sees each by its name."""
     event_time: EventTime | None = None
     dedup: Dedup | None = None
     rules: list[RuleSpec] = []
@@ -47,6 +53,29 @@ class Step(Spec):
     """`available_now` drains what waits and stops; the others (`once`, `default`,
     `{processing_time: 10 seconds}`, `{continuous: 1 second}`) give something up, which reports and
     `sluice validate --explain` say."""
+
+    @property
+    def streams(self) -> dict[str, Input]:
+        """The inputs of which each record is read once, by name."""
+        if self.source is not None:
+            return {ONLY: Input.model_construct(source=self.source, name=ONLY)}
+        return {name: one for name, one in self.inputs.items() if not one.static}
+
+    @property
+    def statics(self) -> dict[str, Input]:
+        """The tables that are read anew in each run, by name."""
+        return {name: one for name, one in self.inputs.items() if one.static}
+
+    @property
+    def sources(self) -> list[SourceKind]:
+        """Where all that it reads comes from."""
+        return [one.source for one in (*self.streams.values(), *self.statics.values())]
+
+    @property
+    def transforms(self) -> list[str]:
+        """Every SQL file and function between its sources and its rules."""
+        named = [self.transform, *(one.transform for one in self.inputs.values())]
+        return [code for code in named if code]
 
     @property
     def target(self) -> DeltaSink | None:
@@ -91,12 +120,12 @@ class Step(Spec):
     @property
     def columns(self) -> dict[str, str]:
         """The source's columns, as far as the file says them."""
-        return self.source.declared
+        return self.source.declared if self.source is not None else {}
 
     @property
     def keeps_rescued(self) -> bool:
         """True where fields outside the schema are kept in `_rescued`."""
-        return self.source.keeps_rescued
+        return self.source is not None and self.source.keeps_rescued
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -107,6 +136,16 @@ class Step(Spec):
     def remembers(self) -> bool:
         """True where the target tells a row that comes again from one that is new."""
         return self.dedup is not None and self.dedup.memory == "table"
+
+    @field_validator("inputs")
+    @classmethod
+    def _name_inputs(cls, inputs: dict[str, Input]) -> dict[str, Input]:
+        return {name: one.model_copy(update={"name": name}) for name, one in inputs.items()}
+
+    @model_validator(mode="after")
+    def _check_inputs(self) -> "Step":
+        check_inputs(self)
+        return self
 
     @model_validator(mode="after")
     def _check_target(self) -> "Step":
@@ -190,59 +229,17 @@ class Step(Spec):
     @model_validator(mode="after")
     def _check_trigger(self) -> "Step":
         kind = trigger_kind(self.trigger)
-        if self.source.queue is not None and never_ends(self.trigger):
+        if never_ends(self.trigger) and any(source.queue for source in self.sources):
             raise ValueError(
                 f"`notifications` name what a run reads as it begins, and trigger {kind} waits for "
                 "more; write `trigger: available_now`"
             )
         asked = {"dedup": self.dedup, "rules": self.rules, "event_time": self.event_time}
-        if kind == "continuous" and (why := why_not_continuous(self.source, self.sinks, asked)):
+        if kind == "continuous" and (why := why_not_continuous(self.sources, self.sinks, asked)):
             raise ValueError(f"trigger continuous does not fit this step: {why}")
         return self
 
     @model_validator(mode="after")
     def _check_columns(self) -> "Step":
-        """Without a transform the columns are known here, so what cannot work dies before Spark
-        starts."""
-        if self.transform is not None or not self.columns:
-            return self
-        for place, column, at in self._named_columns():
-            if column not in self.columns:
-                raise FieldError(
-                    f"{place} names column {column!r}, which the schema does not have; it has "
-                    f"{', '.join(self.columns)}",
-                    *at,
-                    do=suggest(column, self.columns),
-                )
-        if self.event_time is not None:
-            check_time(self.event_time.column, self.columns)
-        for name, type_ in self.columns.items():
-            self._check_column(name, type_)
+        check_columns(self)
         return self
-
-    def _named_columns(self) -> list[tuple[str, str, tuple[str | int, ...]]]:
-        """What names a column, the column, and the fields that lead to it."""
-        found: list[tuple[str, list[str], tuple[str | int, ...]]] = []
-        if self.event_time:
-            found.append(("event_time.column", [self.event_time.column], ("event_time", "column")))
-        if self.dedup:
-            found.append(("dedup.keys", [*self.key_names], ("dedup", "keys")))
-            found.append(("dedup.order_by", self.dedup.order_columns, ("dedup", "order_by")))
-        for n, sink in enumerate(self.sinks):
-            found += [(f"sink.{f}", names, ("sink", n, f)) for f, names in sink.layout.items()]
-        for n, rule in enumerate(self.rules):
-            found.append((f"rule {rule.type}", rule_columns(rule), ("rules", n, "kwargs")))
-        return [(place, name, at) for place, names, at in found for name in names]
-
-    def _check_column(self, name: str, type_: str) -> None:
-        """Raise ValueError for a column that the target cannot hold, or that no key can be of."""
-        mapped = self.target is None or self.target.maps_columns
-        if not mapped and is_unwritable(name, type_):
-            raise ValueError(
-                f"column {name!r} cannot be a column of a Delta table: no name there, nor one "
-                "within a struct, holds a space or one of ,;{}()=; rename it in a `transform`, or "
-                "give the sink `properties: {delta.columnMapping.mode: name}`"
-            )
-        if self.dedup is not None:
-            is_key = self.dedup.keys == "*" or name in self.dedup.keys
-            check_comparable(name, type_, is_key, self.remembers)

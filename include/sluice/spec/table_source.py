@@ -91,6 +91,14 @@ class TableSource(BoundedSource):
         """The earlier step, where one is named."""
         return self.step
 
+    @property
+    def why_not_static(self) -> str:
+        """A part of the table, or its changes, are no table."""
+        asked = ("change_feed", "skip_change_commits", "event_time_order", "schema_tracking")
+        given = [name for name in asked if getattr(self, name)]
+        given += ["start"] if self.start != "earliest" else []
+        return f"a static table is read as a whole; leave `{given[0]}` out" if given else ""
+
     def place(self, paths: Paths) -> str:
         """Its name in the catalog, or its path."""
         return self.name or paths.table("", self.path)

@@ -11,11 +11,13 @@ def check_trial(pipeline: Pipeline, trial: bool) -> None:
 
     A pipeline with a trial source is a trial itself, so its sinks are taken as they are written.
     """
-    of_trials = [step for step in pipeline.steps if step.source.why_trial]
+    of_trials = [
+        (step, source) for step in pipeline.steps for source in step.sources if source.why_trial
+    ]
     if of_trials and not trial:
-        step = of_trials[0]
+        step, source = of_trials[0]
         raise SpecError(
-            f"source {step.source.kind} is for trials: {step.source.why_trial}",
+            f"source {source.kind} is for trials: {source.why_trial}",
             where=f"{pipeline.name}.{step.name}: source",
             do="Start it with `sluice run --dev`",
         )

@@ -19,7 +19,7 @@ from ..sources import BatchInput
 from ..spark.kept import keep_rows
 from .classify import judge, leave_text
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
-from .counting import count_batch
+from .counting import count_batch, count_inputs
 from .laps import Laps
 from .note import Note
 from .parts import Outcome, Split, write_parts
@@ -48,7 +48,7 @@ class Batch:
     def of(cls, plan: Plan, frame: DataFrame, number: int, run_id: str) -> "Batch":
         """A planned batch, as the checkpoint's files tell of it."""
         checkpoint = Checkpoint.below(plan.place.checkpoint)
-        taken = plan.intake.inspect(checkpoint, number)
+        taken = plan.inputs.inspect(checkpoint, number)
         return cls(number, frame, taken, checkpoint.batch_watermark_ms(number), run_id)
 
 
@@ -87,7 +87,7 @@ def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
         batch.frame.count()  # Spark's state goes on only where the rows are read
     note = Note.from_commit(commit, plan.target.path)
     outcome = Outcome(batch.number, note, Written.of(note.given, commit, plan.target.path), commit)
-    if not plan.stateful and not plan.intake.has_again(batch.taken):
+    if not plan.stateful and not plan.inputs.has_again(batch.taken):
         told = f"batch {batch.number} was in the table before its records expired: {_NOT_COMPARED}"
         return Result(outcome, Conflicts(), replayed=True, warning=told)
     conflicts = count_replayed_conflicts(plan, batch.frame, outcome)
@@ -132,6 +132,7 @@ def _note(plan: Plan, batch: Batch, survey: Survey, counts: Counts) -> Note:
         plan.definition,
         counts,
         plan.rules.verdicts(survey, batch.taken.lost),
+        count_inputs(batch.taken, survey),
         watermark_ms=batch.watermark_ms if plan.delay_ms else 0,
         oldest=survey.oldest,
         newest=survey.newest,
@@ -163,7 +164,7 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
     """
     rows = batch.frame
     if not plan.held_in_state:  # else the stream has judged them, before its operator
-        rows = judge(rows, plan.step, plan.columns, plan.rules.row)
+        rows = judge(rows, plan.step, plan.columns, plan.rules.own, plan.rules.place)
     taken = batch.taken
     if plan.stateful or not plan.target.exists or taken.fetched or taken.costly:
         rows = leave_text(rows)
@@ -181,6 +182,7 @@ def _describe(plan: Plan, batch: Batch, result: Result, laps: Laps) -> Entry:
         batch_id=batch.number,
         key=plan.batch_key(batch.number),
         counts=note.total(result.outcome.written),
+        inputs=note.inputs,
         replayed=result.replayed,
         watermark_ms=batch.watermark_ms or None,
         event_time_min=_moment(note.oldest) if timed else None,

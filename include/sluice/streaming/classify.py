@@ -7,6 +7,7 @@ and `_event_time`, `_reasons`, `_checks`.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,6 +20,7 @@ from ..spark.columns import (
     DEFECT,
     ENTERED,
     FUTURE_TIME,
+    INPUT,
     MALFORMED,
     NULL_KEY,
     NULL_TIME,
@@ -29,13 +31,24 @@ from ..spark.columns import (
     col,
 )
 from ..spark.plans import analyzed_plan, kind, walk
-from ..spec import Step
+from ..spec import Dedup, EventTime, Step
 from .verdicts import pack
 
 _NO_TIME = "0001-01-01 00:00:00"
 
 
-def key_columns(step: Step, business: StructType) -> list[str]:
+class Judged(Protocol):
+    """What rows are asked for: a step, or one of its inputs."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def event_time(self) -> EventTime | None: ...  # noqa: D102
+    @property
+    def dedup(self) -> Dedup | None: ...  # noqa: D102
+
+
+def key_columns(step: Judged, business: StructType) -> list[str]:
     """The columns of the dedup key; all of them for `*`, none without `dedup`.
 
     Raises SpecError for one that the transform does not make.
@@ -58,7 +71,7 @@ def require_columns(names: Sequence[str], business: StructType, where: str) -> N
             )
 
 
-def _time_column(step: Step, business: StructType) -> Column:
+def _time_column(step: Judged, business: StructType) -> Column:
     """The event time as a timestamp; NULL where the row has none."""
     if step.event_time is None:
         return F.lit(None).cast("timestamp")
@@ -77,7 +90,7 @@ def _time_column(step: Step, business: StructType) -> Column:
     )
 
 
-def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
+def mark_time(frame: DataFrame, step: Judged, business: StructType) -> DataFrame:
     """Add `_event_time`, the column of the watermark.
 
     A time that is missing or too far ahead reads as year 1 there, so that poison moves nothing.
@@ -86,7 +99,7 @@ def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
     _refuse_second_watermark(frame, step)
     time = _time_column(step, business)
     if step.event_time is None:
-        return frame.withColumn(TIME, F.lit(_NO_TIME).cast("timestamp"))
+        return frame.withColumn(TIME, _of_input(frame, TIME, F.lit(_NO_TIME).cast("timestamp")))
     horizon = F.current_timestamp() + F.expr(
         f"INTERVAL {int(step.event_time.max_future.total_seconds())} SECONDS"
     )
@@ -96,10 +109,18 @@ def mark_time(frame: DataFrame, step: Step, business: StructType) -> DataFrame:
         & time.between(F.lit(_NO_TIME).cast("timestamp"), horizon),
         time,
     )
-    return frame.withColumn(TIME, F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp")))
+    time = F.coalesce(trusted, F.lit(_NO_TIME).cast("timestamp"))
+    return frame.withColumn(TIME, _of_input(frame, TIME, time))
 
 
-def _refuse_second_watermark(frame: DataFrame, step: Step) -> None:
+def _of_input(frame: DataFrame, name: str, otherwise: Column) -> Column:
+    """A column that records of several inputs have from theirs, and other rows from the step."""
+    if INPUT not in frame.columns:
+        return otherwise
+    return F.when(F.col(INPUT).isNotNull(), F.col(name)).otherwise(otherwise)
+
+
+def _refuse_second_watermark(frame: DataFrame, step: Judged) -> None:
     """Raise SpecError where `dedup` would put a watermark above one of the transform's.
 
     Spark takes one: "Redefining watermark is disallowed".
@@ -117,8 +138,17 @@ def _refuse_second_watermark(frame: DataFrame, step: Step) -> None:
         )
 
 
-def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRule]) -> DataFrame:
-    """Add `_reasons` and `_checks`: why a row is refused, and what each rule says of it."""
+def judge(
+    frame: DataFrame,
+    step: Judged,
+    business: StructType,
+    rules: list[RowRule],
+    place: tuple[int, int] = (0, 0),
+) -> DataFrame:
+    """Add `_reasons` and `_checks`: why a row is refused, and what each rule says of it.
+
+    Args: place: number of the first rule, and for how many there is room.
+    """
     sound = F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED)
     reasons = [F.when(F.col(DEFECT).isNotNull(), F.lit(MALFORMED))]
     if step.dedup is not None and step.dedup.keys != "*":
@@ -146,8 +176,11 @@ def judge(frame: DataFrame, step: Step, business: StructType, rules: list[RowRul
     given = F.array(*[F.coalesce(reason, F.lit("")) for reason in reasons])
     given = F.array_remove(given, "")  # unlike array_compact, it is compiled
     none = F.array().cast("array<string>")  # of most rows, which need no list to be made
-    frame = frame.withColumn(REASONS, F.when(F.coalesce(*reasons).isNull(), none).otherwise(given))
-    return frame.withColumn(CHECKS, pack([sound & rule.evaluated for rule in rules], unexpected))
+    told = F.when(F.coalesce(*reasons).isNull(), none).otherwise(given)
+    checks = pack([sound & rule.evaluated for rule in rules], unexpected, *place)
+    return frame.withColumns(
+        {REASONS: _of_input(frame, REASONS, told), CHECKS: _of_input(frame, CHECKS, checks)}
+    )
 
 
 def refusal_columns(step: Step) -> dict[str, tuple[str, ...]]:
@@ -155,7 +188,9 @@ def refusal_columns(step: Step) -> dict[str, tuple[str, ...]]:
     reasons: dict[str, tuple[str, ...]] = {MALFORMED: ()}
     if step.key_names:
         reasons[NULL_KEY] = step.key_names
-    if step.event_time is not None:
+    if any(one.event_time for one in step.inputs.values()):
+        reasons |= {NULL_TIME: (), FUTURE_TIME: ()}  # each input has a column of its own
+    elif step.event_time is not None:
         reasons |= dict.fromkeys((NULL_TIME, FUTURE_TIME), (step.event_time.column,))
     return reasons
 

@@ -12,7 +12,7 @@ from pyspark.sql.streaming import DataStreamWriter
 from ..checkpoint import Checkpoint, complete_epochs, open_manifest
 from ..errors import PreflightError, SpecError
 from ..sinks import Preparation, prepare_sink, writer_of
-from ..sources import Intake
+from ..sources import Inputs
 from ..spark.columns import DEFECT, ENTERED, STAGE
 from ..spark.executors import is_local
 from ..spark.failure import explain
@@ -26,21 +26,21 @@ from .transform import apply_transform, business_columns
 from .trigger import trigger_options
 
 
-def run_continuous(run: Run, step: Step, tally: Tally, intake: Intake, trigger: Trigger) -> None:
+def run_continuous(run: Run, step: Step, tally: Tally, inputs: Inputs, trigger: Trigger) -> None:
     """Let rows through until the run's time is spent.
 
     Raises SpecError and PreflightError before the start.
     """
-    _check_cores(run, step, intake)
+    _check_cores(run, step, inputs)
     open_manifest(tally.checkpoint)
     before = Checkpoint.below(tally.checkpoint).newest_commit
-    writer = _open(run, step, intake)
+    writer = _open(run, step, inputs)
     place = spark_folder(tally.checkpoint)
     writer = writer.option("checkpointLocation", place).trigger(**trigger_options(trigger))
     with tally.spending(DRAIN):
         _wait(writer, run, step, run.mode.end(trigger, run.deadline) or run.deadline)
         complete_epochs(place)
-    tally.warn(*intake.warnings)
+    tally.warn(*inputs.warnings)
     if Checkpoint.below(tally.checkpoint).newest_commit == before:
         tally.warn(
             "no place was noted before the time was spent, so what this run sent will be sent "
@@ -48,9 +48,10 @@ def run_continuous(run: Run, step: Step, tally: Tally, intake: Intake, trigger: 
         )
 
 
-def _open(run: Run, step: Step, intake: Intake) -> DataStreamWriter:
+def _open(run: Run, step: Step, inputs: Inputs) -> DataStreamWriter:
     """The stream to the step's one sink."""
-    frame = apply_transform(intake.open(run.spark), run.pipeline.folder, step.transform)
+    (records,) = inputs.open(run.spark).values()
+    frame = apply_transform(records, run.pipeline.folder, step.transform)
     rows = frame.where(F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED))
     if (refusal := continuous_refusal(rows)) is not None:
         raise SpecError(
@@ -65,12 +66,12 @@ def _open(run: Run, step: Step, intake: Intake) -> DataStreamWriter:
     return writer_of(step.sinks[0]).open_stream(rows, columns, frozenset(run.pipeline.pii))
 
 
-def _check_cores(run: Run, step: Step, intake: Intake) -> None:
+def _check_cores(run: Run, step: Step, inputs: Inputs) -> None:
     """Raise PreflightError where a task could not start.
 
     Each partition has one that never ends, and without all of them nothing is ever noted.
     """
-    partitions, cores = intake.partitions, run.spark.sparkContext.defaultParallelism
+    partitions, cores = inputs.partitions, run.spark.sparkContext.defaultParallelism
     if is_local(run.spark) and partitions > cores:
         raise PreflightError(
             "continuous mode needs a core for each partition of its topics",

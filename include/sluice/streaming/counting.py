@@ -22,6 +22,7 @@ def count_batch(plan: Plan, taken: BatchInput, survey: Survey) -> Counts:
     counts = Counts(
         read=survey.read + lost,
         malformed=survey.malformed + lost,
+        rejected=survey.rejected,
         filtered=survey.filtered,
         entered=survey.entered,
         made=survey.made,
@@ -36,6 +37,15 @@ def count_batch(plan: Plan, taken: BatchInput, survey: Survey) -> Counts:
     groups = sum(operator.dropped for operator in dropped if operator.unit == "groups")
     counts += Counts(made=gone + late, duplicate=gone, late=late, late_groups=groups)
     return counts if survey.branched else counts + Counts(read=gone + late, entered=gone + late)
+
+
+def count_inputs(taken: BatchInput, survey: Survey) -> dict[str, Counts]:
+    """The records of each input of a batch, with the files of it that nobody could read."""
+    lost = {name: len(part.lost) for name, part in taken.parts.items()}
+    return {
+        name: counts + Counts(read=lost.get(name, 0), malformed=lost.get(name, 0))
+        for name, counts in survey.inputs.items()
+    }
 
 
 def _check_scan(plan: Plan, taken: BatchInput, survey: Survey) -> None:

@@ -1,9 +1,9 @@
 """Runs one query until the backlog is gone, its end has come or the time is up."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 from pyspark.errors import PySparkException
@@ -63,7 +63,7 @@ class Query:
     `checkpoint`: folder of Spark's checkpoint. `deadline`, `end`: by `time.monotonic()`; no batch
     starts after either, and one that then runs longer than `grace` seconds more is cut off and
     comes again. `each_second`: called while it runs; what it raises ends the query. `mode`: append
-    or update.
+    or update. `settings`: of Spark, for this query.
     """
 
     checkpoint: str
@@ -73,6 +73,7 @@ class Query:
     end: float | None = None
     mode: str = "append"
     grace: float = 120.0
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def last(self) -> float:
@@ -91,7 +92,8 @@ def drain(stream: DataFrame, process: Callable[[DataFrame, int], None], how: Que
     batches = _Batches(process, how.last)
     # Spark would refuse for good a checkpoint whose first plan broke off half-way and left a hidden
     # file. That it is nobody else's is known from its manifest and its lease.
-    stream.sparkSession.conf.set(_EMPTY_ON_START, "false")
+    for name, value in {_EMPTY_ON_START: "false", **how.settings}.items():
+        stream.sparkSession.conf.set(name, value)
     writer = stream.writeStream.foreachBatch(batches).outputMode(how.mode)
     writer = writer.option("checkpointLocation", how.checkpoint)
     query = writer.trigger(**trigger_options(how.trigger)).start()

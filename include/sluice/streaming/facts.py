@@ -1,12 +1,15 @@
 """What is known of a step before it runs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Facts:
     """What the report of a step says from the start. `target`: empty for a step without a table.
-    `shown`: where its rows go, for people. `within`: of `dedup`, as written."""
+    `shown`: where its rows go, for people. `within`: of `dedup`, as written. `inputs`: each of
+    several by name, with the version of a table that is read as a whole. `timed`: those with a
+    watermark."""
 
     name: str
     target: str
@@ -14,3 +17,5 @@ class Facts:
     quarantine: str
     late: str
     within: str | None
+    inputs: Mapping[str, int | None] = field(default_factory=dict)
+    timed: frozenset[str] = frozenset()

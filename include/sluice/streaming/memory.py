@@ -108,3 +108,22 @@ def _refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
         do=f"Put the checkpoint back. Or fill a new table: {reset} --tables`. Or, where the source "
         f"holds none of those rows any more: {reset} --append`",
     )
+
+
+def refuse_changed_state(run: Run, plan: Plan, manifest: Manifest, state: list[str]) -> None:
+    """Raise PreflightError where a query keeps other things in state than its checkpoint holds:
+    Spark would take the one for the other where their types agree."""
+    checkpoint = Checkpoint.below(plan.place.checkpoint)
+    begun = plan.open_batch is not None or checkpoint.newest_commit is not None
+    if not begun or manifest.state is None or manifest.state == state:
+        return
+    before = [said for said in manifest.state if said not in state]
+    now = [said for said in state if said not in manifest.state]
+    raise PreflightError(
+        "what the step keeps in state was gathered by another query, and would be taken for what "
+        "this one gathers",
+        where=f"{plan.where}: transform {plan.step.transform}",
+        value=f"before: {'; '.join(before) or 'less'}. Now: {'; '.join(now) or 'less'}",
+        do="Write the query as it was. Or begin anew: `sluice reset "
+        f"{run.pipeline.name} --step {plan.step.name} --tables` reads everything again",
+    )

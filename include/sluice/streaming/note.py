@@ -21,6 +21,7 @@ class Note:
     definition: str
     counts: Counts
     rules: dict[str, Verdict]
+    inputs: dict[str, Counts] = field(default_factory=dict)
     given: Given = Given()
     watermark_ms: int = 0
     oldest: int | None = None
@@ -29,7 +30,9 @@ class Note:
 
     def as_metadata(self) -> dict:
         """The note as JSON holds it."""
-        return {**asdict(self), "counts": self.counts.model_dump()}
+        inputs = {name: counts.model_dump() for name, counts in self.inputs.items()}
+        told = {**asdict(self), "counts": self.counts.model_dump(), "inputs": inputs}
+        return told if inputs else {name: one for name, one in told.items() if name != "inputs"}
 
     @classmethod
     def from_commit(cls, commit: Commit, table: str) -> "Note":
@@ -44,7 +47,8 @@ class Note:
                 "read again; keys in the table keep its rows from being doubled",
             )
         read = {"counts": Counts.model_validate(told["counts"]), "given": Given(**told["given"])}
-        return cls(**{**told, **read})
+        of_inputs = {n: Counts.model_validate(one) for n, one in told.get("inputs", {}).items()}
+        return cls(**{**told, **read, "inputs": of_inputs})
 
     def total(self, written: Written) -> Counts:
         """The counts of the whole batch."""

@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from ..quality.malformed import MAX_MALFORMED, judge_malformed
 from ..quality.rules import RowRule, row_result
 from ..report import RuleResult
-from ..sources import Intake
+from ..sources import Inputs
 from ..spark.columns import BATCH_KEY, MALFORMED, RESCUED, SOURCE, UNREADABLE, col
 from ..spark.tables import Transaction
 from ..spec import MalformedLimit, RuleSpec, Step
@@ -28,13 +28,27 @@ from .target import Target
 class Rules:
     """The rules of a step: row-level ones as columns, table-level ones for Great Expectations.
 
-    `hidden`: columns whose values are never shown. `limit`: on malformed records.
+    `row`: those of its inputs, then from number `first` on its own. `asked`: how many the file
+    says, of rows or not. `hidden`: columns whose values are never shown. `limit`: on malformed
+    records.
     """
 
     row: list[RowRule]
     table: list[RuleSpec]
     hidden: frozenset[str] = frozenset()
     limit: MalformedLimit | None = None
+    first: int = 0
+    asked: int = 0
+
+    @property
+    def own(self) -> list[RowRule]:
+        """Those on the rows that the step makes."""
+        return self.row[self.first :]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The number of the first of them, and how many a row has room for."""
+        return self.first, max(self.asked, len(self.row))
 
     def verdicts(self, survey: Survey, lost: Iterable[str] = ()) -> dict[str, Verdict]:
         """A survey's counts of the row-level rules by their names, and of the other reasons for
@@ -92,7 +106,7 @@ class Plan:
 
     step: Step
     place: Place
-    intake: Intake
+    inputs: Inputs
     columns: StructType
     schema: StructType
     rules: Rules
@@ -138,13 +152,21 @@ class Plan:
     @property
     def refuses_unknown_fields(self) -> bool:
         """True where a field nobody declared stops the run."""
-        return self.step.source.refuses_unknown
+        return any(source.refuses_unknown for source in self.step.sources)
 
     def look_out(self, watermark_ms: int) -> Lookout:
         """What the first pass over a batch counts."""
         newest = watermark_ms + self.delay_ms if watermark_ms else None
         rules, reasons = self.rules, refusal_columns(self.step)
-        return Lookout(rules.row, reasons, watermark_ms, newest, rules.hidden, self.gathers)
+        return Lookout(
+            rules.row,
+            reasons,
+            watermark_ms,
+            newest,
+            rules.hidden,
+            self.gathers,
+            tuple(self.step.inputs and self.step.streams),
+        )
 
     def match(self, oldest: int | None, newest: int | None) -> str:
         """SQL under which a row `s` of a batch is a copy of row `t` of the table; empty where the
@@ -189,8 +211,8 @@ def kept_columns(step: Step, columns: StructType) -> StructType:
 def digest_definition(step: Step, folder: Path) -> str:
     """What decides the fate of a row, as one text: source, transform with its file, event time,
     dedup and rules."""
-    parts = {"source", "transform", "event_time", "dedup", "rules"}
+    parts = {"inputs" if step.inputs else "source", "transform", "event_time", "dedup", "rules"}
     said = step.model_dump_json(include=parts)
-    file = folder / (step.transform or "").partition(":")[0]
-    text = file.read_bytes() if step.transform and file.is_file() else b""
+    files = [folder / code.partition(":")[0] for code in step.transforms]
+    text = b"".join(file.read_bytes() for file in files if file.is_file())
     return sha256(said.encode() + b"\0" + text).hexdigest()[:16]

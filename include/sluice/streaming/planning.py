@@ -9,11 +9,13 @@ from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 
 from ..checkpoint import Checkpoint, Manifest, note_step, open_manifest
 from ..quality.expectations import check_expectations
-from ..quality.rules import compile_rules
+from ..quality.rules import RowRule, compile_rules
 from ..sinks import prepare_sink
-from ..sources import Intake
+from ..sources import Inputs
 from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
+from ..spark.fingerprint import describe_state
 from ..spark.output_mode import check_output_mode, is_stateful
+from ..spark.placement import check_placement, find_unbounded
 from ..spark.table_setup import Layout, ensure_table, register
 from ..spec import SYSTEM_COLUMNS, Step
 from ..spec.definition import digest_parts
@@ -21,7 +23,7 @@ from . import quarantine
 from .bounds import open_bounded
 from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
-from .memory import check_memory
+from .memory import check_memory, refuse_changed_state
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
     check_places,
@@ -35,17 +37,17 @@ from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
 from .transform import business_columns
 
 
-def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFrame, Plan]:
+def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFrame, Plan]:
     """The stream of a step and the plan of its batches; tables that are absent are made.
 
     Args: path: where its target lies; empty for none. Raises SpecError and PreflightError before
     anything is read or written.
     """
     check_places(run, step)
-    frame = open_bounded(run, step, intake)
+    frame, of_inputs = open_bounded(run, step, inputs)
     columns = business_columns(frame)
     _check_columns(step, columns)
-    rules = _compile(run, step, columns)
+    rules = _compile(run, step, columns, of_inputs)
     gathers = step.transform is not None and is_stateful(frame)
     refuse_replacing(run, step, gathers)
     if _reads_beyond_range(run, step):
@@ -55,16 +57,14 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
     in_state = step.dedup is not None and step.dedup.memory == "state"
     if in_state:
         frame = _drop_copies(step, frame, columns, rules, keys)
-    if step.transform is not None:
-        where = f"{run.where(step)}: transform {step.transform}"
-        check_output_mode(frame, step.output_mode, where)
+    _check_query(run, step, frame, inputs)
     checkpoint = run.checkpoint(step)
     manifest = open_manifest(checkpoint, remembers=step.dedup is not None)
     copies = Copies.of(step, keys, kept_columns(step, columns))
     plan = Plan(
         step=step,
         place=_place(run, step, checkpoint, manifest),
-        intake=intake,
+        inputs=inputs,
         columns=columns,
         schema=_stamped(step, columns, frame.schema[SOURCE].dataType),
         rules=rules,
@@ -78,7 +78,9 @@ def plan_step(run: Run, step: Step, intake: Intake, path: str) -> tuple[DataFram
         gathers=gathers,
     )
     check_memory(run, plan, manifest)
-    _make_tables(run, plan, manifest)
+    state = describe_state(frame, step.output_mode) if gathers else []
+    refuse_changed_state(run, plan, manifest, state)
+    _make_tables(run, plan, manifest, state)
     return frame, plan
 
 
@@ -92,6 +94,16 @@ def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Tar
     return Append(path) if copies is None else InsertNew(path, copies)
 
 
+def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> None:
+    """Raise SpecError for a query that Spark cannot run, or runs and gets wrong."""
+    if step.transform is None:
+        return
+    where = f"{run.where(step)}: transform {step.transform}"
+    check_placement(frame, where)
+    check_output_mode(frame, step.output_mode, where)
+    inputs.told += [told for told in find_unbounded(frame) if told not in inputs.told]
+
+
 def _check_columns(step: Step, columns: StructType) -> None:
     """Raise SpecError where the step names a column that is not there."""
     for sink in step.sinks:
@@ -101,12 +113,15 @@ def _check_columns(step: Step, columns: StructType) -> None:
     require_columns(order, columns, f"{step.name}: dedup.order_by")
 
 
-def _compile(run: Run, step: Step, columns: StructType) -> Rules:
+def _compile(run: Run, step: Step, columns: StructType, of_inputs: list[RowRule]) -> Rules:
     row, table = compile_rules(step.rules, {f.name: f.dataType for f in columns.fields})
     if table:
         refuse_unjudged(run, step, table)
         check_expectations(table)
-    return Rules(row, table, frozenset(run.pipeline.pii), step.source.malformed_limit)
+    limit = step.source.malformed_limit if step.source is not None else None
+    row = [*of_inputs, *row]
+    asked = len(of_inputs) + len(step.rules)
+    return Rules(row, table, frozenset(run.pipeline.pii), limit, len(of_inputs), asked)
 
 
 def _delay_ms(step: Step) -> int:
@@ -132,14 +147,15 @@ def _drop_copies(
 ) -> DataFrame:
     """Spark's own operator, which must see good rows only: so their verdict belongs into the
     stream, where it is else left to the batch, which reads only what it needs."""
-    frame = judge(frame, step, columns, rules.row)
+    frame = judge(frame, step, columns, rules.own, rules.place)
     once = frame.where(is_good()).dropDuplicatesWithinWatermark(list(keys))
     return once.unionByName(frame.where(~is_good()))
 
 
 def _reads_beyond_range(run: Run, step: Step) -> bool:
     """True for a backfill that reads rows which may lie outside of its range."""
-    return run.mode.is_backfill and (run.mode.replaces or not step.source.chooses_by_date)
+    by_date = all(one.source.chooses_by_date for one in step.streams.values())
+    return run.mode.is_backfill and (run.mode.replaces or not by_date)
 
 
 def _only_range(run: Run, step: Step, frame: DataFrame) -> DataFrame:
@@ -176,7 +192,7 @@ def _stamped(step: Step, columns: StructType, source: DataType) -> StructType:
     return StructType([*kept_columns(step, columns).fields, *system])
 
 
-def _make_tables(run: Run, plan: Plan, manifest: Manifest) -> None:
+def _make_tables(run: Run, plan: Plan, manifest: Manifest, state: list[str]) -> None:
     """Make the tables that are absent, and widen those that lack a column; where a step has no
     target, prepare its sinks."""
     step, ensure = plan.step, partial(ensure_table, run.spark)
@@ -187,7 +203,7 @@ def _make_tables(run: Run, plan: Plan, manifest: Manifest) -> None:
         if sink.name is not None:
             register(run.spark, sink.name, plan.target.path)
     parts = digest_parts(step, run.pipeline.folder)
-    note_step(plan.place.checkpoint, manifest, plan.target.path, parts)
+    note_step(plan.place.checkpoint, manifest, plan.target.path, parts, state)
     ensure(plan.place.quarantine, quarantine.SCHEMA)
     if plan.late == "keep":
         late = [*plan.schema.fields, StructField(LATE_BY, DoubleType())]

@@ -152,7 +152,11 @@ def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:
 def _find_readers(run: Run, step: Step) -> list[str]:
     """Steps that read a step's table as a stream of new rows: of its pipeline, and of the others in
     the folder. A file that cannot be read runs nothing."""
-    found = [other.name for other in run.pipeline.steps if other.source.reads_step == step.name]
+    found = [
+        other.name
+        for other in run.pipeline.steps
+        if step.name in [one.source.reads_step for one in other.streams.values()]
+    ]
     places = {step.target_path(run.paths), step.target.name if step.target else None}
     for file in find_pipelines(run.pipeline.folder):
         with suppress(SluiceError):
@@ -161,6 +165,7 @@ def _find_readers(run: Run, step: Step) -> list[str]:
             found += [
                 f"{pipeline.name}.{other.name}"
                 for other in pipeline.steps
-                if other.source.place(paths) in places and not other.source.outlives_deletes
+                for one in other.streams.values()
+                if one.source.place(paths) in places and not one.source.outlives_deletes
             ]
     return found

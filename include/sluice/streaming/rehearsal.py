@@ -11,7 +11,7 @@ from ..errors import SpecError
 from ..launch.settings import spark_settings
 from ..quality import rule_name
 from ..report import UNWATCHED
-from ..sources import rehearse_intake
+from ..sources import rehearse_inputs
 from ..spark.session import open_session
 from ..spec import Mode, RunRequest, Step, load_pipeline
 from ..spec.lines import At, Lines
@@ -34,8 +34,8 @@ def build_without_data(file: Path, folder: Path) -> list[str]:
         run = Run(spark, pipeline, paths, mode, "rehearsal", rights, UNWATCHED)
         for number, step in enumerate(pipeline.steps):
             try:
-                intake = rehearse_intake(pipeline, step, paths, landing)
-                plan_step(run, step, intake, step.target_path(paths))
+                inputs = rehearse_inputs(pipeline, step, paths, landing)
+                plan_step(run, step, inputs, step.target_path(paths))
             except SpecError as error:
                 error.place = lines.describe(("steps", number, *_find_field(error.where, step)))
                 error.do = _point_at(error, step, pipeline.folder) or error.do

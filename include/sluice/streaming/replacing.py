@@ -32,7 +32,7 @@ def widen_range(run: Run, step: Step, chosen: Range, target: str) -> Range:
         return chosen
     rows = frame_of(run.spark, target).where(condition).where(F.col(SOURCE).isNotNull())
     given = {normalize_uri(row[0]) for row in rows.select(SOURCE).distinct().collect()}
-    wider, gone = probe_of(step.source).widen(chosen, given)
+    wider, gone = probe_of(next(iter(step.streams.values())).source).widen(chosen, given)
     if gone:
         raise SourceError(
             f"rows of the range came from {len(gone)} file(s) that are not there any more, so "

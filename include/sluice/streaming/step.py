@@ -1,15 +1,14 @@
 """Drains one step: plan its stream, run it, plan it again without a file nobody can read, judge the
 rows it wrote."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from ..backlog import measure_step, read_mark, refuse_another, watch_table
 from ..checkpoint import Checkpoint, Entry, complete_epochs
-from ..launch import PARTITIONS
-from ..report import Advance, BatchReport
-from ..sources import Found, Intake, choose_intake
+from ..launch import NO_DATA_BATCHES, PARTITIONS, WATERMARK_POLICY
+from ..sources import Found, open_inputs
 from ..spark.executors import fit_to_executors
 from ..spark.failure import (
     SPARK_FAILED,
@@ -19,10 +18,11 @@ from ..spark.failure import (
     explain,
 )
 from ..spark.table_setup import locate_target
-from ..spec import Step, Trigger, describe_trigger, never_ends, trigger_kind
+from ..spec import Step, describe_trigger, never_ends, trigger_kind
 from ..storage import spark_folder
 from .batch import Batch, process
 from .continuous import run_continuous
+from .course import Course
 from .drain import OutOfTime, Query, drain
 from .facts import Facts
 from .following import Followers
@@ -67,54 +67,28 @@ def run_step(run: Run, step: Step, tally: Tally, found: Found) -> bool:
     tally.warn(*([lost] if lost else []))
     if found.chosen is not None:
         found = replace(found, chosen=widen_range(run, step, found.chosen, tally.facts.target))
-    checkpoint = Checkpoint.below(tally.checkpoint)
-    intake = choose_intake(run.pipeline, step, run.paths, run.mode, checkpoint, found)
+    inputs = open_inputs(run.pipeline, step, run.paths, run.mode, tally.checkpoint, found)
     if trigger_kind(trigger) == "continuous":
-        run_continuous(run, step, tally, intake, trigger)
+        run_continuous(run, step, tally, inputs, trigger)
         return True
     tally.resume(run.paths, step.name)
-    course = Course(run, step, tally, intake, trigger, run.mode.end(trigger, run.deadline))
+    tally.facts = replace(tally.facts, inputs=inputs.versions, timed=_timed(step))
+    course = Course(run, step, tally, inputs, trigger, run.mode.end(trigger, run.deadline))
     while True:
         try:
             return _try_once(course)
         except (UnreadableFile, UnplannedFiles, ChangedTable) as error:
-            intake.absorb(error)
+            inputs.absorb(error)
         except SPARK_FAILED as error:  # outside of the query, whose failures are explained there
             raise explain(error) from error
         finally:
             tally.close()
-            tally.warn(*intake.review([entry.batch for entry in tally.finished]))
+            tally.warn(*inputs.review([entry.batch for entry in tally.finished]))
 
 
-@dataclass
-class Course:
-    """A step on its way. `end`: when its query is stopped as its normal end, by
-    `time.monotonic()`; None for one that ends by itself. `pace`: of the batch on its way."""
-
-    run: Run
-    step: Step
-    tally: Tally
-    intake: Intake
-    trigger: Trigger
-    end: float | None
-    pace: Pace | None = None
-
-    def look_around(self) -> None:
-        """Raise LeaseLost where another run has taken over; tell how far this one is."""
-        self.run.rights.raise_if_lost()
-        pace = self.pace
-        if pace is not None and self.run.progress.each_second:
-            pace.look(self.run.spark)
-            self.tell(within=pace)
-
-    def tell(self, batch: BatchReport | None = None, within: Pace | None = None) -> None:
-        """Say how far the step is."""
-        done: float = self.tally.amount
-        rows = sum(entry.batch.counts.read for entry in self.tally.finished)
-        if within is not None:
-            done, rows = done + within.share * within.taken.amount, rows + within.records
-        told = Advance(self.step.name, done, self.intake.total, rows, batch)
-        self.run.progress.tell(told)
+def _timed(step: Step) -> frozenset[str]:
+    """The inputs with a watermark."""
+    return frozenset(name for name, one in step.inputs.items() if one.watermark is not None)
 
 
 def _try_once(course: Course) -> bool:
@@ -125,18 +99,19 @@ def _try_once(course: Course) -> bool:
         frame, plan = _plan(course)
         followers = Followers(run, course.step, plan.outlet, plan.generation)
         followers.open(tally, plan.open_batch)
-    if course.intake.is_empty:
+    if course.inputs.is_empty:
         followers.follow(run.spark, tally)
         return True
 
     def take(rows: DataFrame, number: int) -> None:
+        course.resume_watermarks()
         entry = take_batch(course, plan, rows, number)
         with tally.spending("sinks"):
             followers.follow(rows.sparkSession, tally, [entry])
 
     try:
         with tally.spending(DRAIN):
-            done = drain(frame, take, _query(course))
+            done = drain(frame, take, _query(course, plan))
         _note_end(course, done)
         ended = True
     except OutOfTime:
@@ -165,8 +140,8 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     table = tally.facts.target or tally.facts.quarantine
     _look_at_target(tally)
     with run.rights.turn(step.name, table):  # it may create the tables
-        frame, plan = plan_step(run, step, course.intake, tally.facts.target)
-    tally.warn(*course.intake.warnings, *describe_abandoned(plan, run.spark))
+        frame, plan = plan_step(run, step, course.inputs, tally.facts.target)
+    tally.warn(*course.inputs.warnings, *describe_abandoned(plan, run.spark))
     tally.warn(*describe_redefined(run, plan))
     tally.judge_by(plan)
     course.tell()
@@ -191,6 +166,7 @@ def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entr
     course.pace = Pace(batch.taken, laps)
     entry = process(plan, run.rights, batch, laps)
     course.pace = None
+    course.note_watermarks()
     tally.take(entry)
     course.tell(entry.batch)
     return entry
@@ -206,7 +182,7 @@ def _spread_as_now(run: Run, rows: DataFrame) -> None:
         rows.sparkSession.conf.set(PARTITIONS[0], parts)
 
 
-def _query(course: Course) -> Query:
+def _query(course: Course, plan: Plan) -> Query:
     return Query(
         checkpoint=spark_folder(course.tally.checkpoint),
         deadline=course.run.deadline,
@@ -214,6 +190,12 @@ def _query(course: Course) -> Query:
         trigger=course.trigger,
         end=course.end,
         mode=course.step.output_mode,
+        settings={
+            # A batch without rows costs as much as another, and moves a watermark that the next
+            # run moves anyway: only where it closes what is held it is worth it.
+            NO_DATA_BATCHES: str(plan.gathers).lower(),
+            WATERMARK_POLICY: course.step.watermark_policy,
+        },
     )
 
 
@@ -224,8 +206,7 @@ def _note_end(course: Course, done: bool) -> None:
     if done:
         return
     if not run.mode.is_trial:
-        place = run.pipeline.source_path(step.source, run.paths)
-        waiting = measure_step(step, run.paths, run.pipeline.idle_run_every, place)
+        waiting = measure_step(run.pipeline, step, run.paths)
         tally.left_for_next_run = waiting.open_batch or bool(waiting.amount)
     elif not never_ends(course.trigger):
         tally.warn(f"the trial's {run.mode.seconds:g} seconds ended before its source did")

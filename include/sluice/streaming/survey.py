@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ..quality.rules import RowRule
-from ..report import BOUNDS
+from ..report import BOUNDS, Counts
 from ..spark.columns import (
     DEFECT,
     ENTERED,
@@ -28,6 +28,7 @@ from ..spark.columns import (
 )
 from ..spark.scans import count_scanned
 from ..spec import rule_columns
+from .input_counts import count_where, measure_inputs, read_inputs
 from .verdicts import is_evaluated, is_unexpected
 
 _SAMPLE_LENGTH = 80
@@ -51,6 +52,8 @@ class Survey:
     late: int = 0
     good: int = 0
     rescued: int = 0
+    rejected: int = 0
+    inputs: dict[str, Counts] = field(default_factory=dict)
     lateness: list[int] = field(default_factory=list)
     """Rows that may be written, by how far they are behind the newest row of earlier batches; empty
     before anything was seen."""
@@ -68,7 +71,7 @@ class Survey:
     @property
     def read(self) -> int:
         """Records of the batch."""
-        return self.malformed + self.filtered + self.entered
+        return self.malformed + self.rejected + self.filtered + self.entered
 
 
 def is_good() -> Column:
@@ -81,19 +84,14 @@ def is_late(watermark_ms: int) -> Column:
     return F.unix_micros(TIME) <= F.lit(watermark_ms * 1000) if watermark_ms > 0 else F.lit(False)
 
 
-def _count(condition: Column) -> Column:
-    """Rows of a condition. Not `count_if`, which adds a column a condition to every row."""
-    return F.count(F.when(condition, F.lit(1)))
-
-
 @dataclass(frozen=True)
 class Lookout:
     """What a survey looks for.
 
     `watermark_ms`: rows at or behind it are late, 0 for none. `newest_ms`: the newest event time
     of earlier batches. `hidden`: columns whose values are never shown. `gathers`: the transform
-    keeps state, so that it may make rows in a batch without records. `reasons`: for which rows are
-    refused beside the rules, each with the columns that tell; none for a record nobody could read.
+    keeps state, so it may make rows in a batch without records. `reasons`: for which rows are
+    refused beside rules, each with the columns that tell. `inputs`: names of several.
     """
 
     rules: list[RowRule]
@@ -102,12 +100,13 @@ class Lookout:
     newest_ms: int | None = None
     hidden: frozenset[str] = frozenset()
     gathers: bool = False
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Sought:
-    """Rows that are counted, and what is shown of them: the smallest and the largest text, two
-    samples that no cut of the backlog changes. `text`: None where values are hidden."""
+    """Rows that are counted, and of them the smallest and the largest text: samples that no cut of
+    the backlog changes. `text`: None where values are hidden."""
 
     number: int
     condition: Column
@@ -116,7 +115,7 @@ class Sought:
     @property
     def count(self) -> Column:
         """How many."""
-        return _count(self.condition).alias(f"u{self.number}")
+        return count_where(self.condition).alias(f"u{self.number}")
 
     @property
     def samples(self) -> list[Column]:
@@ -138,7 +137,8 @@ def _seek(lookout: Lookout) -> list[Sought]:
     """The rows that broke each rule, then those refused for each other reason."""
     hidden = lookout.hidden
     told = [
-        (is_unexpected(n), _show(rule_columns(r.spec), hidden)) for n, r in enumerate(lookout.rules)
+        (is_unexpected(n), _show_record(hidden) if r.input else _show(rule_columns(r.spec), hidden))
+        for n, r in enumerate(lookout.rules)
     ]
     for reason, columns in lookout.reasons.items():
         refused = (F.size(REASONS) > 0) & F.array_contains(REASONS, reason)
@@ -159,7 +159,7 @@ def _lateness(newest_ms: int | None, good: Column) -> list[Column]:
     if newest_ms is None:
         return []
     behind = F.when(good, F.lit(newest_ms * 1000) - F.unix_micros(TIME))
-    return [_count(behind > bound * 1_000_000).alias(f"behind{bound}") for bound in BOUNDS]
+    return [count_where(behind > bound * 1_000_000).alias(f"behind{bound}") for bound in BOUNDS]
 
 
 def _bars(seen: Row, newest_ms: int | None) -> list[int]:
@@ -179,7 +179,8 @@ def take_survey(
 
     Args: source: what `frame` was kept from, where its rows are kept.
     """
-    sought, gathers = _seek(lookout), lookout.gathers
+    sought = _seek(lookout)
+    branched = lookout.gathers or bool(lookout.inputs)
     # A minimum of text has Spark aggregate without generated code: a twelfth of a first load.
     apart = large and source is not None
     samples = [] if apart else [column for one in sought for column in one.samples]
@@ -188,20 +189,22 @@ def take_survey(
     broken = [one for one in sought if one.samples and seen[f"u{one.number}"]]
     shown = _look_at(frame, broken) if apart and broken else seen
     told = [(seen[f"u{one.number}"], _texts(shown, one.number)) for one in sought]
-    rules = len(lookout.rules)
+    rules, of_inputs = len(lookout.rules), read_inputs(lookout.inputs, seen)
     return Survey(
         malformed=seen["malformed"],
         filtered=seen["filtered"],
-        entered=seen["counted"] if gathers else seen["counted"] or seen["made"],
+        entered=seen["counted"] if branched else seen["counted"] or seen["made"],
         made=seen["made"],
         refused=seen["refused"],
         late=seen["late"],
         good=seen["good"],
         rescued=seen["rescued"],
+        rejected=sum(one.rejected for one in of_inputs.values()),
+        inputs=of_inputs,
         lateness=_bars(seen, lookout.newest_ms),
         oldest=seen["oldest"],
         newest=seen["newest"],
-        branched=gathers or bool(seen["counted"]),
+        branched=branched or bool(seen["counted"]),
         scanned=count_scanned(source or counted),
         rules=[(seen[f"e{n}"], *told[n]) for n in range(rules)],
         refusals={
@@ -216,20 +219,21 @@ def _measures(lookout: Lookout) -> list[Column]:
     """All that is counted."""
     late, good = is_late(lookout.watermark_ms), is_good()
     measures = [
-        _count(F.col(DEFECT).isNotNull()).alias("malformed"),
-        _count(F.col(STAGE) == PARSED).alias("counted"),
-        _count(F.col(STAGE) == FILTERED).alias("filtered"),
-        _count((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
-        _count(F.size(REASONS) > 0).alias("refused"),
-        _count(good & late).alias("late"),
-        _count(good).alias("good"),
-        _count(F.col(RESCUED).isNotNull()).alias("rescued"),
+        count_where(F.col(DEFECT).isNotNull()).alias("malformed"),
+        count_where(F.col(STAGE) == PARSED).alias("counted"),
+        count_where(F.col(STAGE) == FILTERED).alias("filtered"),
+        count_where((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
+        count_where(F.size(REASONS) > 0).alias("refused"),
+        count_where(good & late).alias("late"),
+        count_where(good).alias("good"),
+        count_where(F.col(RESCUED).isNotNull()).alias("rescued"),
         F.min(F.when(good, F.unix_micros(TIME))).alias("oldest"),
         F.max(F.when(good, F.unix_micros(TIME))).alias("newest"),
     ]
     measures += _lateness(lookout.newest_ms, good)
+    measures += measure_inputs(lookout.inputs)
     for number in range(len(lookout.rules)):
-        measures.append(_count(is_evaluated(number)).alias(f"e{number}"))
+        measures.append(count_where(is_evaluated(number)).alias(f"e{number}"))
     return measures
 
 

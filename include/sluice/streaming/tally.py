@@ -31,6 +31,7 @@ from ..spark.columns import FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, UNREADA
 from ..spec.definition import digest_parts
 from ..storage import Paths
 from .facts import Facts
+from .input_reports import report_inputs
 from .laps import PARTS
 from .plan import Plan, Rules
 from .survey import Verdict
@@ -185,6 +186,7 @@ class Tally:
             overtaken=sum(batch.overtaken for batch in batches),
             conflict_samples=samples[:1] + samples[1:][-1:],
             lateness=reduce(add_histograms, [batch.lateness for batch in batches], _NO_BARS),
+            inputs=report_inputs(facts, self.checkpoint, batches),
             held=self.held,
             left_for_next_run=self.left_for_next_run,
             versions={name: version for name, version in versions.items() if version is not None},

@@ -13,9 +13,16 @@ _BITS = 63
 """Of a bigint, without its sign."""
 
 
-def pack(evaluated: Sequence[Column], unexpected: Sequence[Column]) -> Column:
-    """The verdicts of every rule on a row as a struct. Args: booleans, never NULL, one a rule."""
-    words = [*_words("e", evaluated), *_words("u", unexpected)]
+def pack(
+    evaluated: Sequence[Column], unexpected: Sequence[Column], first: int = 0, room: int = 0
+) -> Column:
+    """The verdicts of every rule on a row as a struct. Args: booleans, never NULL, one a rule.
+    first: number of the first of them. room: for how many rules, where others judge other rows."""
+    before, behind = [F.lit(False)] * first, [F.lit(False)] * (room - first - len(evaluated))
+    words = [
+        *_words("e", [*before, *evaluated, *behind]),
+        *_words("u", [*before, *unexpected, *behind]),
+    ]
     return F.struct(*(words or [F.lit(0).alias("none")]))
 
 

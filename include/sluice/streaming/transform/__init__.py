@@ -12,24 +12,30 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ...spark.columns import ENTERED, STAGE
+from ...errors import SpecError
+from ...spark.columns import ENGINE_COLUMNS, ENTERED, STAGE
 from ...spark.plans import analyzed_plan
+from ...spec import ONLY
 from .branch import run_on_branch
 from .every_row import find_chain, keep_every_row
 from .names import CARRIED, check_names
 from .origin import ROW, mark, view_of
+from .several import View, apply_to_views
 from .user import call_function, load_function, read_sql, run_sql
 
-__all__ = ["apply_transform", "business_columns"]
+__all__ = ["View", "apply_to_views", "apply_transform", "business_columns"]
 
 
-def apply_transform(frame: DataFrame, folder: Path, reference: str | None) -> DataFrame:
+def apply_transform(
+    frame: DataFrame, folder: Path, reference: str | None, row_by_row: str = ""
+) -> DataFrame:
     """The transform's columns, and `_raw`, `_defect`, `_rescued`, `_source` and `_stage`.
 
     Args:
         frame: the source's columns, and `_raw`, `_defect`, `_rescued`, `_source`.
         folder: of the pipeline's YAML.
         reference: a `.sql` file or `file.py:function`; None leaves the rows as they are.
+        row_by_row: an input, for errors, whose rows may be selected and filtered alone.
 
     Raises SpecError with the sentence of Spark or of the user's code, and for columns that bear an
     engine's name.
@@ -40,17 +46,25 @@ def apply_transform(frame: DataFrame, folder: Path, reference: str | None) -> Da
     where, marked = str(folder / reference), mark(frame)
     if reference.endswith(".sql"):
         sql = read_sql(folder, reference)
-        result = run_sql(view_of(marked, sql), sql, where)
+        result = run_sql({ONLY: view_of(marked, sql)}, sql, where)
     else:
         function = load_function(folder, reference)
-        result = call_function(function, view_of(marked, ROW), where)
+        result = call_function(function, {ONLY: view_of(marked, ROW)}, where)
     plan = analyzed_plan(result)
     chain = find_chain(plan, frame.sparkSession)
     if chain is not None:
         return keep_every_row(frame.sparkSession, chain, where)
+    if row_by_row:
+        raise SpecError(
+            "the transform of an input selects and filters its rows, one by one, and this one does "
+            "more",
+            where=row_by_row,
+            value=reference,
+            do="Write what gathers, joins or unfolds rows into the step's transform",
+        )
     return run_on_branch(frame, plan, where)
 
 
 def business_columns(frame: DataFrame) -> StructType:
     """The user's columns of a transformed frame."""
-    return StructType([f for f in frame.schema.fields if f.name not in (*CARRIED, STAGE)])
+    return StructType([f for f in frame.schema.fields if f.name not in ENGINE_COLUMNS])

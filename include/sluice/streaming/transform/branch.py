@@ -29,8 +29,8 @@ def run_on_branch(frame: DataFrame, plan: JavaObject, where: str) -> DataFrame:
     """
     spark = frame.sparkSession
     output = items(plan.output())
-    own = next((attribute for attribute in output if _is_origin(attribute)), None)
-    made = [a for a in output if not is_shown(a) and not _is_origin(a)]
+    own = next((attribute for attribute in output if is_origin(attribute)), None)
+    made = [a for a in output if not is_shown(a) and not is_origin(a)]
     check_names([attribute.name() for attribute in made], where)
     carried = carry(spark, plan)
     if carried is not None:
@@ -72,7 +72,7 @@ def _gathered(
     return {name: F.lit(None).cast(frame.schema[name].dataType) for name in CARRIED}
 
 
-def _is_origin(attribute: JavaObject) -> bool:
+def is_origin(attribute: JavaObject) -> bool:
     """True for a `_row` that a query put together itself, as `first(_row) AS _row`."""
     kept = attribute.dataType()
     return attribute.name() == ROW and kind(kept) == "StructType" and {*kept.names()} >= {*CARRIED}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -12,12 +13,26 @@ from ...spark.fault import sql_message
 from ...spark.plans import is_query
 from ...spec.user_code import load_code
 
-_VIEW = "source"
 _PLACE = re.compile(r"\bline (\d+),? pos (\d+)")
 """Where Spark says that SQL is wrong: a line from 1, a place in it from 0."""
 
 
-def load_function(folder: Path, reference: str) -> Callable[[DataFrame], DataFrame]:
+def _check_parameters(
+    function: Callable[..., DataFrame], named: dict[str, DataFrame], where: str
+) -> None:
+    """Raise SpecError for a function that does not take each of several inputs by its name."""
+    try:
+        signature(function).bind(**named) if named else None
+    except TypeError as error:
+        raise SpecError(
+            f"the function takes other parameters than the step has inputs: {error}",
+            where=where,
+            value=str(signature(function)),
+            do=f"Write def {getattr(function, '__name__', 'f')}({', '.join(named)})",
+        ) from None
+
+
+def load_function(folder: Path, reference: str) -> Callable[..., DataFrame]:
     """`file.py:function` -> the function. Raises SpecError when either does not exist."""
     return load_code(folder, reference, f"transform {reference}")
 
@@ -35,24 +50,26 @@ def read_sql(folder: Path, reference: str) -> str:
     return path.read_text(encoding="utf-8").rstrip().rstrip(";")
 
 
-def run_sql(view: DataFrame, sql: str, where: str) -> DataFrame:
-    """The SQL over rows that it calls `source`.
+def run_sql(views: dict[str, DataFrame], sql: str, where: str) -> DataFrame:
+    """The SQL over rows, each by the name that it calls them.
 
     Raises SpecError with Spark's sentence when the SQL is wrong.
     """
-    spark = view.sparkSession
+    spark = next(iter(views.values())).sparkSession
     try:
         if not is_query(spark, sql):
             raise SpecError(
                 "the SQL is no query, and a transform only reads",
                 where=where,
-                do="Write SELECT ... FROM source",
+                do=f"Write a SELECT over {', '.join(views)}",
             )
-        view.createOrReplaceTempView(_VIEW)
+        for name, view in views.items():
+            view.createOrReplaceTempView(name)
         try:
             return spark.sql(sql)
         finally:
-            spark.catalog.dropTempView(_VIEW)
+            for name in views:
+                spark.catalog.dropTempView(name)
     except PySparkException as error:
         raise SpecError(
             f"the SQL cannot run: {sql_message(error)}{_place_of(str(error))}",
@@ -68,14 +85,17 @@ def _place_of(said: str) -> str:
 
 
 def call_function(
-    function: Callable[[DataFrame], DataFrame], view: DataFrame, where: str
+    function: Callable[..., DataFrame], views: dict[str, DataFrame], where: str
 ) -> DataFrame:
-    """What the function makes of the rows.
+    """What the function makes of the rows: of one view whatever its parameter is called, of several
+    each by the parameter of its name.
 
-    Raises SpecError when it raises, and for anything but a frame.
+    Raises SpecError when it raises, for other parameters, and for anything but a frame.
     """
+    named = {} if len(views) == 1 else views
+    _check_parameters(function, named, where)
     try:
-        result = function(view)
+        result = function(**named) if named else function(*views.values())
     except Exception as error:  # the user's code may raise anything
         raise SpecError(
             f"the transform raised {type(error).__name__}: {sql_message(error)}",

@@ -1,0 +1,136 @@
+"""All inputs of a step as a run takes from them; of one input they say what it says."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..checkpoint import Checkpoint
+from ..report import BatchReport
+from .intake import BatchInput, Intake
+from .static import StaticTable
+
+_WHOLE = 1000
+"""What an input counts for, of several that are counted in units of their own."""
+
+
+@dataclass
+class Inputs:
+    """Where a step's rows come from. `intakes`: of each stream, in the order in which Spark numbers
+    their sources. `named`: the file tells them apart. `statics`: tables that are read anew in each
+    run, by name. `told`: what a person should know beside what they say."""
+
+    named: bool
+    intakes: dict[str, Intake]
+    statics: dict[str, StaticTable] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def only(self) -> Intake | None:
+        """The one intake of a step that has one; None where several are told apart."""
+        return next(iter(self.intakes.values())) if len(self.intakes) == 1 else None
+
+    @property
+    def versions(self) -> dict[str, int | None]:
+        """Each of several by name; of a table that is read as a whole its version."""
+        if not self.named:
+            return {}
+        streams: dict[str, int | None] = dict.fromkeys(self.intakes)
+        return {**streams, **{name: table.version for name, table in self.statics.items()}}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should know, filled in as they are opened."""
+        if self.only is not None:
+            return [*self.only.warnings, *self.told]
+        named = [f"{name}: {w}" for name, intake in self.intakes.items() for w in intake.warnings]
+        return [*named, *self.told]
+
+    @property
+    def partitions(self) -> int:
+        """Parts that are read at the same time for as long as a continuous query runs."""
+        return sum(intake.partitions for intake in self.intakes.values())
+
+    @property
+    def total(self) -> int:
+        """How much waits, in the unit of `BatchInput.amount`; 0 when it is not known."""
+        if self.only is not None:
+            return self.only.total
+        return _WHOLE * sum(intake.total > 0 for intake in self.intakes.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """True where Spark could not even begin, because what an input begins with is not there
+        yet."""
+        return any(intake.is_empty for intake in self.intakes.values())
+
+    def cut(self, size: int) -> bool:
+        """Read what waits in batches of about so many bytes; returns whether any input does."""
+        share = size // len(self.intakes)
+        cut = [intake.cut(share) for intake in self.intakes.values()]  # each of them is asked
+        return any(cut)
+
+    def take_whole(self) -> None:
+        """Read what waits in one batch."""
+        for intake in self.intakes.values():
+            intake.source = intake.source.in_one_batch()
+
+    def open(self, spark: SparkSession) -> dict[str, DataFrame]:
+        """The unbounded frame of each stream, as `Intake.open` gives it."""
+        return {name: intake.open(spark) for name, intake in self.intakes.items()}
+
+    def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
+        """What a batch reads that Spark has planned."""
+        taken = {
+            name: intake.inspect(checkpoint.of_source(number), batch)
+            for number, (name, intake) in enumerate(self.intakes.items())
+        }
+        if not self.named:
+            return next(iter(taken.values()))
+        both = reduce(_add, taken.values())
+        amount = sum(self._share(name, one) for name, one in taken.items())
+        # The records are read beside the rows that are made of them, so twice.
+        return replace(both, amount=amount, parts=taken, scan="unknown")
+
+    def _share(self, name: str, taken: BatchInput) -> int:
+        total = self.intakes[name].total
+        if self.only is not None:
+            return taken.amount
+        return round(_WHOLE * taken.amount / total) if total else 0
+
+    def has_again(self, taken: BatchInput) -> bool:
+        """Whether the records of a batch can be read once more."""
+        return all(
+            intake.has_again(taken.parts.get(name, taken)) for name, intake in self.intakes.items()
+        )
+
+    def review(self, batches: list[BatchReport]) -> list[str]:
+        """What a person should know of batches, after they were read."""
+        told = [line for intake in self.intakes.values() for line in intake.review(batches)]
+        return [line for line, _ in Counter(told).items()]
+
+    def absorb(self, error: Exception) -> None:
+        """Make the next try go on without what made this one fail; raises the error where none of
+        the inputs can."""
+        for last, intake in enumerate(self.intakes.values(), 1):
+            try:
+                intake.absorb(error)
+            except type(error):
+                if last == len(self.intakes):
+                    raise
+            else:
+                return
+
+
+def _add(first: BatchInput, second: BatchInput) -> BatchInput:
+    return BatchInput(
+        files=first.files + second.files,
+        bytes=first.bytes + second.bytes,
+        ranges={**first.ranges, **second.ranges},
+        lost={**first.lost, **second.lost},
+        names=(*first.names, *second.names),
+        costly=first.costly or second.costly,
+        large=first.large or second.large,
+        fetched=first.fetched or second.fetched,
+    )

@@ -1,0 +1,115 @@
+"""Two inputs that meet: a shop of advertisements whose impressions and clicks come apart."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import yaml
+from sluice.report import RunReport
+from sluice.runner import run_pipeline
+from sluice.spec import RunRequest
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LEFT = """SELECT i.ad, i.id, i.at, c.at AS clicked FROM impressions i LEFT JOIN clicks c
+  ON i.id = c.id AND c.at BETWEEN i.at AND i.at + INTERVAL 1 HOUR"""
+
+
+def moment(minutes: float) -> str:
+    """A time, minutes after noon."""
+    return (NOON + timedelta(minutes=minutes)).isoformat().replace("+00:00", "Z")
+
+
+def shown(id_: object, minutes: float, ad: str | None = "A") -> dict:
+    """An impression."""
+    return {"ad": ad, "id": str(id_), "at": moment(minutes)}
+
+
+def clicked(id_: object, minutes: float) -> dict:
+    """A click."""
+    return {"id": str(id_), "at": moment(minutes)}
+
+
+@dataclass
+class Ads:
+    """The pipeline, its landing folders and its root, all below a folder. `changes`: of the step;
+    `asked`: of each input."""
+
+    folder: Path
+    transform: str = LEFT
+    python: bool = False
+    changes: dict = field(default_factory=dict)
+    asked: dict[str, dict] = field(default_factory=dict)
+    landed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("impressions", "clicks"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.write()
+
+    def source(self, name: str) -> dict:
+        """Files of one of the two."""
+        columns = {"id": "string", "at": "timestamp"}
+        schema = {"ad": "string", **columns} if name == "impressions" else columns
+        return {
+            "kind": "files",
+            "path": str(self.folder / name),
+            "format": "json",
+            "schema": schema,
+        }
+
+    def write(self) -> None:
+        """The pipeline as it is now."""
+        inputs = {
+            name: {
+                "source": self.source(name),
+                "event_time": {"column": "at"},
+                "watermark": "10 minutes",
+                **self.asked.get(name, {}),
+            }
+            for name in ("impressions", "clicks")
+        }
+        inputs |= {name: one for name, one in self.asked.items() if name not in inputs}
+        code = "t.py:join" if self.python else "t.sql"
+        step = {"name": "rates", "inputs": inputs, "transform": code, **self.changes}
+        (self.folder / code.partition(":")[0]).write_text(self.transform)
+        told = yaml.safe_dump({"name": "ads", "steps": [step]}, sort_keys=False)
+        (self.folder / "ads.yaml").write_text(told)
+
+    def land(self, name: str, *rows: dict | str) -> None:
+        """A file of rows, or of lines as they are."""
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        self.landed += 1
+        file = self.folder / name / f"{self.landed:04}.json"
+        file.write_text("".join(f"{line}\n" for line in lines))
+
+    def run(self, run_id: str | None = None) -> RunReport:
+        """One run, whose report balances."""
+        named = {"run_id": run_id} if run_id else {}
+        request = RunRequest(
+            pipeline=str(self.folder / "ads.yaml"), root=str(self.folder / "root"), **named
+        )
+        report = run_pipeline(request)
+        report.check()
+        return report
+
+    def table(self, name: str = "rates") -> str:
+        """Where a table lies."""
+        return str(self.folder / "root" / "tables" / "ads" / name)
+
+    def rows(self, spark, *columns: str) -> Counter:
+        """The target as a multiset."""
+        rows = spark.read.format("delta").load(self.table()).select(*columns)
+        return Counter(tuple(row) for row in rows.collect())
+
+    def expected(self, spark, *columns: str) -> Counter:
+        """What the same SQL gives over all that ever landed."""
+        for name in ("impressions", "clicks"):
+            schema = ", ".join(f"{c} {t}" for c, t in self.source(name)["schema"].items())
+            files = str(self.folder / name)
+            spark.read.schema(schema).json(files).createOrReplaceTempView(name)
+        rows = spark.sql(self.transform).select(*columns).collect()
+        for name in ("impressions", "clicks"):
+            spark.catalog.dropTempView(name)
+        return Counter(tuple(row) for row in rows)

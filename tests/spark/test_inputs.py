@@ -1,0 +1,271 @@
+"""A step that has several inputs: every record of each has one fate, and what is made of them is
+what a query over all of them gives, however the backlog was cut."""
+
+import random
+from collections import Counter
+
+import pytest
+from sluice.errors import ExitCode
+from sluice.report.step_notes import step_notes
+from sluice.spec import load_pipeline
+from sluice.streaming import tally as tally_module
+
+from tests.spark.several import LEFT, Ads, clicked, moment, shown
+
+COLUMNS = ("ad", "id", "at", "clicked")
+WINDOWS = """SELECT i.ad, i.id, i.hour.start AS at, c.hour.start AS clicked
+  FROM (SELECT ad, id, window(at, '1 hour') AS hour FROM impressions) i
+  FULL JOIN (SELECT id, window(at, '1 hour') AS hour FROM clicks) c
+  ON i.id = c.id AND i.hour = c.hour"""
+LAST = 100_000
+
+
+def lines(report) -> list[str]:
+    (step,) = report.steps
+    return [*map(str, step.counts.lines), *step_notes(step)]
+
+
+@pytest.fixture
+def ads(spark, tmp_path):
+    return Ads(tmp_path)
+
+
+def test_every_record_of_each_input_has_one_fate_and_the_report_tells_them_apart(spark, tmp_path):
+    rule = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "ad"}}
+    asked = {
+        "impressions": {"rules": [rule | {"on_fail": "quarantine"}]},
+        "clicks": {"transform": "human.sql"},
+    }
+    (tmp_path / "human.sql").write_text("SELECT * FROM source WHERE id <> 'bot'")
+    ads = Ads(tmp_path, asked=asked)
+    ads.land("impressions", shown(1, 0), shown(2, 1), shown(3, 2, ad=None), "{broken")
+    ads.land("clicks", clicked(1, 5), clicked("bot", 6), clicked(8, 10**9), {"id": "9"})
+    report = ads.run()
+    assert report.error is None
+    (step,) = report.steps
+    assert lines(report)[:4] == [
+        "8 read = 1 malformed + 3 rejected + 1 filtered + 3 entered",
+        "1 made + 1 malformed + 3 rejected = 1 written + 4 quarantined + 0 duplicate + 0 late",
+        "Input impressions: 4 read = 1 malformed + 1 rejected + 0 filtered + 2 entered; watermark "
+        "2026-01-01 11:51:00 UTC.",
+        "Input clicks: 4 read = 0 malformed + 2 rejected + 1 filtered + 1 entered; watermark "
+        "2026-01-01 11:55:00 UTC.",
+    ]
+    refused = spark.read.format("delta").load(ads.table("rates__quarantine"))
+    reasons = Counter((row["row"], *row["reasons"]) for row in refused.collect())
+    assert sum(reasons.values()) == 4
+    assert {reason for _, reason in reasons} == {
+        "malformed",
+        "impressions: ad.not_be_null",
+        "future_time",
+        "null_time",
+    }
+    assert [(r.name, r.evaluated, r.unexpected) for r in step.rules] == [
+        ("impressions: ad.not_be_null", 3, 1)
+    ]
+
+
+def test_a_run_in_which_one_input_is_idle_closes_what_both_had_passed(spark, ads):
+    ads.land("impressions", shown(1, 0))
+    ads.land("clicks", clicked("other", 240))
+    first = ads.run("r1")
+    assert ads.rows(spark, *COLUMNS) == Counter()
+    assert "Input impressions holds the watermark back: its newest row came with run r1." in lines(
+        first
+    )
+    ads.land("impressions", shown(2, 300))
+    second = ads.run("r2")
+    assert Counter(row[1] for row in ads.rows(spark, *COLUMNS)) == Counter({"1": 1})
+    assert "Input clicks holds the watermark back: its newest row came with run r1." in lines(
+        second
+    )
+
+
+def test_nothing_is_closed_before_an_input_has_had_a_row_and_the_report_says_so(spark, ads):
+    ads.land("impressions", shown(1, 0), shown(2, 500))
+    report = ads.run()
+    assert ads.rows(spark, *COLUMNS) == Counter()
+    assert any("before the first row of clicks" in line for line in lines(report))
+
+
+@pytest.mark.parametrize("transform", [LEFT, WINDOWS], ids=["left_in_a_range", "full_by_window"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_cut_of_two_inputs_gives_what_a_query_over_all_of_them_gives(
+    spark, tmp_path, monkeypatch, transform, seed
+):
+    chance = random.Random(f"{seed} {transform}")
+    ads, note = Ads(tmp_path, transform), tally_module.note_batch
+
+    def die_now_and_then(*args):
+        note(*args)
+        if chance.random() < 0.3:
+            raise OSError("the machine is gone")
+
+    monkeypatch.setattr(tally_module, "note_batch", die_now_and_then)
+    clock = dict.fromkeys(("impressions", "clicks"), 0.0)
+    for _ in range(5):
+        fed = chance.choice([["impressions"], ["clicks"], ["impressions", "clicks"]])
+        for name in fed:  # rows lie at most five minutes back, less than the watermark's ten
+            make = shown if name == "impressions" else clicked
+            rows = []
+            for _ in range(chance.randint(1, 8)):
+                clock[name] = max(clock[name], min(clock.values())) + chance.random() * 9
+                rows.append(make(chance.randint(1, 6), clock[name] - chance.random() * 5))
+            ads.land(name, *rows)
+        ads.run()
+    monkeypatch.setattr(tally_module, "note_batch", note)
+    for name, make in (("impressions", shown), ("clicks", clicked)):
+        ads.land(name, make("last", LAST))
+    report = ads.run()
+    assert report.error is None
+    expected = {row: n for row, n in ads.expected(spark, *COLUMNS).items() if "last" not in row}
+    found = {row: n for row, n in ads.rows(spark, *COLUMNS).items() if "last" not in row}
+    late = sum(r.counts.late for r in report.steps)
+    assert late == 0 and found == expected
+
+
+def test_a_function_gets_each_input_by_the_name_of_its_parameter(spark, tmp_path):
+    code = "def join(clicks, impressions):\n    return impressions.join(clicks, ['id', 'at'])\n"
+    ads = Ads(tmp_path, code, python=True)
+    ads.land("impressions", shown(1, 0), shown(2, 0))
+    ads.land("clicks", clicked(1, 0))
+    assert ads.run().error is None
+    assert ads.rows(spark, "ad", "id") == Counter([("A", "1")])
+
+
+def test_a_static_table_is_read_at_one_version_and_its_rows_are_nobodys_news(spark, tmp_path):
+    prices = str(tmp_path / "prices")
+    spark.createDataFrame([("1", 5)], "id string, price int").write.format("delta").save(prices)
+    static = {"source": {"kind": "table", "path": prices}, "static": True}
+    ads = Ads(
+        tmp_path,
+        "SELECT i.id, p.price FROM impressions i LEFT JOIN prices p USING (id)",
+        asked={"prices": static},
+    )
+    spec = load_pipeline(tmp_path / "ads.yaml").model_dump(mode="json", exclude_unset=True)
+    del spec["steps"][0]["inputs"]["clicks"]
+    (tmp_path / "ads.yaml").write_text(__import__("yaml").safe_dump(spec))
+    ads.land("impressions", shown(1, 0), shown(2, 0))
+    report = ads.run()
+    assert report.error is None
+    assert "Input prices: a table, read at version 0." in lines(report)
+    spark.createDataFrame([("2", 7)], "id string, price int").write.format("delta").mode(
+        "append"
+    ).save(prices)
+    assert ads.run().status == "nothing new"
+    ads.land("impressions", shown(2, 1))
+    ads.run()
+    assert ads.rows(spark, "id", "price") == Counter([("1", 5), ("2", None), ("2", 7)])
+    sources = {row[0] for row in ads.rows(spark, "_source")}
+    assert all(name.endswith(".json") for name in sources) and len(sources) == 2
+
+
+def test_a_static_table_that_is_not_there_ends_the_run_with_its_name(spark, tmp_path):
+    static = {"source": {"kind": "table", "path": str(tmp_path / "none")}, "static": True}
+    ads = Ads(tmp_path, LEFT.replace("i.ad", "p.ad") + ", prices p", asked={"prices": static})
+    ads.land("impressions", shown(1, 0))
+    report = ads.run()
+    assert "static input prices: there is no Delta table" in (report.error or "")
+
+
+REFUSED = {
+    "a_watermark_on_the_left_alone": (LEFT, {"clicks": {"watermark": None}}, "left outer"),
+    "a_watermark_on_the_right_alone": (LEFT, {"impressions": {"watermark": None}}, "left outer"),
+    "no_bound_at_all": (
+        "SELECT i.id FROM impressions i LEFT JOIN clicks c ON i.id = c.id",
+        {},
+        "join of two streams",
+    ),
+    "a_limit": ("SELECT i.id FROM impressions i JOIN clicks c USING (id) LIMIT 3", {}, "LIMIT"),
+    "except": ("SELECT id FROM impressions EXCEPT SELECT id FROM clicks", {}, "EXCEPT"),
+    "two_times_on_a_side": (
+        "SELECT i.id, i.at FROM (SELECT *, window(at, '1 hour') AS hour FROM impressions) i JOIN "
+        "(SELECT id, window(at, '1 hour') AS hour FROM clicks) c USING (id, hour)",
+        {},
+        "two columns of event time",
+    ),
+    "an_input_that_is_not_read": ("SELECT id FROM impressions", {}, "does not read input clicks"),
+    "a_name_that_is_no_input": ("SELECT id FROM source", {}, "source"),
+    "an_input_that_is_unfolded": (
+        LEFT,
+        {"clicks": {"transform": "many.sql"}},
+        "one by one, and this one does more",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_spark_would_get_wrong_is_refused_before_a_row_is_read(spark, tmp_path, case):
+    transform, asked, said = REFUSED[case]
+    (tmp_path / "many.sql").write_text("SELECT DISTINCT * FROM source")
+    ads = Ads(tmp_path, transform, asked=asked)
+    ads.land("impressions", shown(1, 0))
+    ads.land("clicks", clicked(1, 0))
+    report = ads.run()
+    assert report.exit_code is ExitCode.TERMINAL and said in (report.error or "")
+
+
+def test_a_join_without_a_bound_is_told_that_it_keeps_every_row(spark, tmp_path):
+    ads = Ads(tmp_path, "SELECT i.ad, i.id FROM impressions i JOIN clicks c USING (id)")
+    ads.land("impressions", shown(1, 0))
+    ads.land("clicks", clicked(1, 400))
+    (step,) = ads.run().steps
+    assert any("keeps every row of both for ever" in warning for warning in step.warnings)
+    assert ads.rows(spark, "ad", "id") == Counter([("A", "1")])
+
+
+CHANGED = {
+    "the_kind_of_join": (LEFT.replace("LEFT JOIN", "JOIN"), {}),
+    "the_range": (LEFT.replace("1 HOUR", "2 HOURS"), {}),
+    "a_watermark": (LEFT, {"clicks": {"watermark": "20 minutes"}}),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_a_query_whose_state_means_something_else_now_is_refused_with_what_changed(
+    spark, tmp_path, case
+):
+    ads = Ads(tmp_path)
+    ads.land("impressions", shown(1, 0))
+    ads.land("clicks", clicked(1, 0))
+    assert ads.run().error is None
+    ads.transform, ads.asked = CHANGED[case]
+    ads.write()
+    ads.land("impressions", shown(2, 0))
+    report = ads.run()
+    assert "gathered by another query" in (report.error or "")
+    ads.transform, ads.asked = LEFT.replace("AS clicked", "AS clicked_at"), {}
+    ads.write()  # what is selected of the rows that meet may change
+    assert ads.run().error is None
+
+
+SUMS = "SELECT window.start AS hour, {0} AS n FROM clicks GROUP BY window(at, '{1}')"
+EDITS = {
+    "sum_to_max": ("max(minute(at))", "1 hour"),
+    "another_column": ("sum(second(at))", "1 hour"),
+    "another_window": ("sum(minute(at))", "30 minutes"),
+}
+
+
+@pytest.mark.parametrize("case", EDITS)
+def test_an_aggregate_that_means_something_else_now_is_refused(spark, tmp_path, case):
+    ads = Ads(tmp_path, SUMS.format("sum(minute(at))", "1 hour"))
+    spec = load_pipeline(tmp_path / "ads.yaml").model_dump(mode="json", exclude_unset=True)
+    del spec["steps"][0]["inputs"]["impressions"]
+    (tmp_path / "ads.yaml").write_text(__import__("yaml").safe_dump(spec))
+    ads.land("clicks", clicked(1, 5))
+    assert ads.run().error is None
+    (tmp_path / "t.sql").write_text(SUMS.format(*EDITS[case]))
+    ads.land("clicks", clicked(1, 6))
+    assert "gathered by another query" in (ads.run().error or "")
+
+
+def test_a_window_that_is_over_is_written_by_the_run_that_saw_its_end(spark, tmp_path):
+    ads = Ads(tmp_path, SUMS.format("count(*)", "1 hour"))
+    spec = load_pipeline(tmp_path / "ads.yaml").model_dump(mode="json", exclude_unset=True)
+    del spec["steps"][0]["inputs"]["impressions"]
+    (tmp_path / "ads.yaml").write_text(__import__("yaml").safe_dump(spec))
+    ads.land("clicks", clicked(1, 5), clicked(2, 50), clicked(3, 75))
+    (step,) = ads.run().steps
+    assert ads.rows(spark, "n") == Counter([(2,)])
+    assert step.held[0].amount == 1 and moment(120)[:16] in step.held[0].closes_last.isoformat()
