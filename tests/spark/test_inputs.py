@@ -5,6 +5,7 @@ import random
 from collections import Counter
 
 import pytest
+import yaml
 from sluice.errors import ExitCode
 from sluice.report.step_notes import step_notes
 from sluice.spec import load_pipeline
@@ -144,7 +145,7 @@ def test_a_static_table_is_read_at_one_version_and_its_rows_are_nobodys_news(spa
     )
     spec = load_pipeline(tmp_path / "ads.yaml").model_dump(mode="json", exclude_unset=True)
     del spec["steps"][0]["inputs"]["clicks"]
-    (tmp_path / "ads.yaml").write_text(__import__("yaml").safe_dump(spec))
+    (tmp_path / "ads.yaml").write_text(yaml.safe_dump(spec))
     ads.land("impressions", shown(1, 0), shown(2, 0))
     report = ads.run()
     assert report.error is None
@@ -252,7 +253,7 @@ def test_an_aggregate_that_means_something_else_now_is_refused(spark, tmp_path, 
     ads = Ads(tmp_path, SUMS.format("sum(minute(at))", "1 hour"))
     spec = load_pipeline(tmp_path / "ads.yaml").model_dump(mode="json", exclude_unset=True)
     del spec["steps"][0]["inputs"]["impressions"]
-    (tmp_path / "ads.yaml").write_text(__import__("yaml").safe_dump(spec))
+    (tmp_path / "ads.yaml").write_text(yaml.safe_dump(spec))
     ads.land("clicks", clicked(1, 5))
     assert ads.run().error is None
     (tmp_path / "t.sql").write_text(SUMS.format(*EDITS[case]))
@@ -264,8 +265,65 @@ def test_a_window_that_is_over_is_written_by_the_run_that_saw_its_end(spark, tmp
     ads = Ads(tmp_path, SUMS.format("count(*)", "1 hour"))
     spec = load_pipeline(tmp_path / "ads.yaml").model_dump(mode="json", exclude_unset=True)
     del spec["steps"][0]["inputs"]["impressions"]
-    (tmp_path / "ads.yaml").write_text(__import__("yaml").safe_dump(spec))
+    (tmp_path / "ads.yaml").write_text(yaml.safe_dump(spec))
     ads.land("clicks", clicked(1, 5), clicked(2, 50), clicked(3, 75))
     (step,) = ads.run().steps
     assert ads.rows(spark, "n") == Counter([(2,)])
     assert step.held[0].amount == 1 and moment(120)[:16] in step.held[0].closes_last.isoformat()
+
+
+UNION = "SELECT id, at FROM impressions UNION ALL SELECT id, at FROM clicks"
+
+
+def test_inputs_that_are_put_one_below_the_other_keep_every_row_once(spark, tmp_path):
+    ads = Ads(tmp_path, UNION)
+    for n in range(3):
+        ads.land("impressions", shown(n, n), shown(n, n))
+        if n != 1:
+            ads.land("clicks", clicked(n, n))
+        report = ads.run()
+        assert report.error is None and report.counts.read == report.counts.written
+    assert ads.rows(spark, "id", "at") == ads.expected(spark, "id", "at")
+    assert ads.run().status == "nothing new"
+
+
+def test_inputs_in_another_order_are_refused_because_the_checkpoint_counts_them(spark, tmp_path):
+    ads = Ads(tmp_path, UNION)
+    ads.land("impressions", shown(1, 1))
+    ads.land("clicks", clicked(2, 2))
+    assert ads.run().error is None
+    file = tmp_path / "ads.yaml"
+    told = yaml.safe_load(file.read_text())
+    step = told["steps"][0]
+    step["inputs"] = dict(reversed(step["inputs"].items()))
+    file.write_text(yaml.safe_dump(told, sort_keys=False))
+    ads.land("clicks", clicked(3, 3))
+    report = ads.run()
+    assert "before: impressions, clicks; now: clicks, impressions" in (report.error or "")
+    ads.write()
+    assert ads.run().counts.written == 1
+    assert ads.rows(spark, "id", "at") == ads.expected(spark, "id", "at")
+
+
+def test_a_table_and_files_meet_and_each_is_read_from_where_it_was(spark, tmp_path):
+    place = str(tmp_path / "clicks_table")
+    source = {"kind": "table", "path": place}
+    ads = Ads(tmp_path, asked={"clicks": {"source": source}})
+
+    def click(*rows: tuple[int, float]) -> None:
+        frame = spark.createDataFrame(
+            [(str(id_), moment(m)) for id_, m in rows], "id string, t string"
+        )
+        frame = frame.selectExpr("id", "timestamp(t) AS at")
+        frame.write.format("delta").mode("append").save(place)
+
+    click((1, 5))
+    ads.land("impressions", shown(1, 0), shown(2, 1))
+    assert ads.run().error is None
+    click((2, 40), ("last", LAST))
+    report = ads.run()
+    assert [i.counts.read for i in report.steps[0].inputs] == [0, 2]
+    ads.land("impressions", shown(3, 50), shown("last", LAST))
+    assert ads.run().error is None
+    found = Counter((row[1], row[3] is None) for row in ads.rows(spark, *COLUMNS).elements())
+    assert found == Counter([("1", False), ("2", False), ("3", True), ("last", False)])

@@ -256,7 +256,7 @@ def test_a_lost_table_wakes_a_run_because_the_memory_is_gone_with_it(place):
     log.plan(0, 0)
     log.commit(0)
     folder, table = paths.checkpoint("s"), paths.table("s")
-    note_step(folder, Manifest("g", "2026-01-01T00:00:00+00:00"), table, {}, [])
+    note_step(folder, Manifest("g", "2026-01-01T00:00:00+00:00"), target=table, judged_by={})
     (Path(table) / "_delta_log").mkdir(parents=True)
     assert not measure(place).must_run
     (Path(table) / "_delta_log").rmdir()

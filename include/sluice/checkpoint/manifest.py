@@ -34,6 +34,8 @@ class Manifest:
     """Digests of what decided the fates of its rows, by part; None where nobody noted them."""
     state: list[str] | None = None
     """What its query keeps in state; None where nobody noted it, or nothing is kept."""
+    inputs: list[str] | None = None
+    """Its streams in the order in which the checkpoint counts them; None of a step with one."""
     anew: bool = False
     """A person began it anew, knowing what the table holds."""
 
@@ -63,17 +65,12 @@ def open_manifest(checkpoint: str, *, remembers: bool = True) -> Manifest:
     return _write(checkpoint, _begin())
 
 
-def note_step(
-    checkpoint: str, manifest: Manifest, target: str, parts: dict[str, str], state: list[str]
-) -> None:
-    """Note the table that a checkpoint's batches fill, by what they are judged, where it is not
-    noted yet, and what is kept in state."""
-    told = replace(
-        manifest,
-        target=target,
-        judged_by=manifest.judged_by if manifest.judged_by is not None else parts,
-        state=state or None,
-    )
+def note_step(checkpoint: str, manifest: Manifest, **parts: Any) -> None:
+    """Note what a checkpoint belongs to, by the fields of a manifest; by what its rows are judged
+    only where it is not noted yet."""
+    if manifest.judged_by is not None:
+        parts.pop("judged_by", None)
+    told = replace(manifest, **parts)
     if told != manifest:
         _write(checkpoint, told)
 

@@ -13,9 +13,32 @@ from .run import Run
 def check_memory(run: Run, plan: Plan, manifest: Manifest) -> None:
     """Raise PreflightError where a step's checkpoint and its tables do not belong together: what
     comes would be passed over, or be there twice."""
+    _refuse_other_inputs(run, plan, manifest)
     _refuse_lost_target(run, plan, manifest)
     _refuse_older_checkpoint(run, plan)
     _refuse_doubling(run, plan, manifest)
+
+
+def _has_begun(plan: Plan) -> bool:
+    newest = Checkpoint.below(plan.place.checkpoint).newest_commit
+    return plan.open_batch is not None or newest is not None
+
+
+def _refuse_other_inputs(run: Run, plan: Plan, manifest: Manifest) -> None:
+    """Raise PreflightError where the checkpoint, which knows streams by their number, would take
+    the place of one for that of another."""
+    before, now = manifest.inputs or [], list(plan.step.streams)
+    now = now if len(now) > 1 else []
+    if before == now or not _has_begun(plan):
+        return
+    raise PreflightError(
+        "the checkpoint belongs to other inputs, or to these in another order: it would take how "
+        "far one was read for how far another was",
+        where=f"{plan.where}: inputs",
+        value=f"before: {', '.join(before) or 'one'}; now: {', '.join(now) or 'one'}",
+        do="Write them as they were. Or begin anew: `sluice reset "
+        f"{run.pipeline.name} --step {plan.step.name} --tables` reads everything again",
+    )
 
 
 def _refuse_lost_target(run: Run, plan: Plan, manifest: Manifest) -> None:
@@ -113,9 +136,7 @@ def _refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
 def refuse_changed_state(run: Run, plan: Plan, manifest: Manifest, state: list[str]) -> None:
     """Raise PreflightError where a query keeps other things in state than its checkpoint holds:
     Spark would take the one for the other where their types agree."""
-    checkpoint = Checkpoint.below(plan.place.checkpoint)
-    begun = plan.open_batch is not None or checkpoint.newest_commit is not None
-    if not begun or manifest.state is None or manifest.state == state:
+    if not _has_begun(plan) or manifest.state is None or manifest.state == state:
         return
     before = [said for said in manifest.state if said not in state]
     now = [said for said in state if said not in manifest.state]

@@ -202,8 +202,14 @@ def _make_tables(run: Run, plan: Plan, manifest: Manifest, state: list[str]) -> 
         ensure(plan.target.path, plan.schema, layout)
         if sink.name is not None:
             register(run.spark, sink.name, plan.target.path)
-    parts = digest_parts(step, run.pipeline.folder)
-    note_step(plan.place.checkpoint, manifest, plan.target.path, parts, state)
+    note_step(
+        plan.place.checkpoint,
+        manifest,
+        target=plan.target.path,
+        judged_by=digest_parts(step, run.pipeline.folder),
+        state=state or None,
+        inputs=list(step.streams) if len(step.streams) > 1 else None,
+    )
     ensure(plan.place.quarantine, quarantine.SCHEMA)
     if plan.late == "keep":
         late = [*plan.schema.fields, StructField(LATE_BY, DoubleType())]
