@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
 
 RAW = "_raw"
 """The record as it came (text formats), else NULL."""
@@ -61,6 +62,15 @@ def quote(name: str) -> str:
 def hash_key(keys: Sequence[str]) -> Column:
     """The number that rows of equal keys share, as SQL compares keys."""
     return F.xxhash64(*[col(key) for key in keys])
+
+
+def source_text(kind: DataType) -> Column:
+    """Where a row came from, as text: of a record of a topic JSON without its value. Args: kind:
+    of the column `_source`."""
+    if not isinstance(kind, StructType):
+        return F.col(SOURCE)
+    key = F.make_valid_utf8(F.col(f"{SOURCE}.key").cast("string"))
+    return F.to_json(F.col(SOURCE).dropFields("value").withField("key", key))
 
 
 def col(name: str) -> Column:

@@ -30,6 +30,7 @@ from ..spark.columns import (
     STAGE,
     TIME,
     col,
+    source_text,
 )
 from ..spark.watermarks import declare_watermark
 from ..spec import Input, Step
@@ -62,7 +63,7 @@ class Judged:
         )
         told = {
             RAW: F.when(refused, F.coalesce(F.col(RAW).cast("string"), content)),
-            SOURCE: _as_text(self.records),
+            SOURCE: source_text(self.records.schema[SOURCE].dataType),
             STAGE: stage,
         }
         kept = [told.get(name, F.col(name)).alias(name) for name in _RECORD]
@@ -73,7 +74,7 @@ class Judged:
         that each row that is made has one origin."""
         good = F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED) & (F.size(REASONS) == 0)
         rows = self.records.where(good).drop(STAGE, TIME, REASONS, CHECKS)
-        rows = rows.withColumn(SOURCE, _as_text(self.records))
+        rows = rows.withColumn(SOURCE, source_text(self.records.schema[SOURCE].dataType))
         time, delay = self.spec.event_time, self.spec.watermark
         if time is not None and delay is not None:
             if not isinstance(self.columns[time.column].dataType, TimestampType):
@@ -85,14 +86,6 @@ class Judged:
                 )
             rows = declare_watermark(rows, time.column, delay, self.spec.name)
         return View(rows, alone)
-
-
-def _as_text(records: DataFrame) -> F.Column:
-    """Where a record came from: inputs of several kinds share a column."""
-    if not isinstance(records.schema[SOURCE].dataType, StructType):
-        return F.col(SOURCE)
-    key = F.make_valid_utf8(F.col(f"{SOURCE}.key").cast("string"))
-    return F.to_json(F.col(SOURCE).dropFields("value").withField("key", key))
 
 
 def join_inputs(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, list[RowRule]]:

@@ -25,6 +25,7 @@ from ..spark.columns import (
     TIME,
     UNREADABLE,
     col,
+    source_text,
 )
 from ..spark.kept import keep_rows
 from ..spark.tables import Keyed, Transaction
@@ -66,7 +67,7 @@ def _refused_rows(refused: DataFrame, columns: StructType) -> DataFrame:
         F.col(DEFECT).alias("detail"),
         time.alias(TIME),
         F.sha2(_identity(refused, F.to_json(made, _TO_THE_MICROSECOND)), 256).alias("_row_hash"),
-        _origin(refused).alias(SOURCE),
+        source_text(refused.schema[SOURCE].dataType).alias(SOURCE),
     )
 
 
@@ -81,15 +82,6 @@ def _identity(refused: DataFrame, content: Column) -> Column:
         told.insert(0, F.coalesce(key, F.lit(b"")))
     between = [piece for part in told for piece in (part, F.lit(b"\x1f"))]
     return F.concat(*between)
-
-
-def _origin(refused: DataFrame) -> Column:
-    """Where a row came from, as text."""
-    source = F.col(SOURCE)
-    if not isinstance(refused.schema[SOURCE].dataType, StructType):
-        return source
-    key = F.make_valid_utf8(F.col(f"{SOURCE}.key").cast("string"))
-    return F.to_json(source.dropFields("value").withField("key", key))
 
 
 def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:
