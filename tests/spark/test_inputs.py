@@ -3,6 +3,8 @@ what a query over all of them gives, however the backlog was cut."""
 
 import random
 from collections import Counter
+from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -11,7 +13,7 @@ from sluice.report.step_notes import step_notes
 from sluice.spec import load_pipeline
 from sluice.streaming import tally as tally_module
 
-from tests.spark.several import LEFT, Ads, clicked, moment, shown
+from tests.spark.several import LEFT, NOON, Ads, clicked, moment, shown
 
 COLUMNS = ("ad", "id", "at", "clicked")
 WINDOWS = """SELECT i.ad, i.id, i.hour.start AS at, c.hour.start AS clicked
@@ -327,3 +329,24 @@ def test_a_table_and_files_meet_and_each_is_read_from_where_it_was(spark, tmp_pa
     assert ads.run().error is None
     found = Counter((row[1], row[3] is None) for row in ads.rows(spark, *COLUMNS).elements())
     assert found == Counter([("1", False), ("2", False), ("3", True), ("last", False)])
+
+
+def test_a_row_that_an_edited_rule_refuses_at_the_retry_has_not_moved_the_watermark(
+    spark, tmp_path, monkeypatch
+):
+    ads = Ads(tmp_path)
+    ads.land("impressions", shown(1, 0))
+    ads.land("clicks", clicked("bot", 5000))
+    ads.land("impressions", shown("bot", 5000))
+    with monkeypatch.context() as patched:
+        patched.setattr(tally_module, "note_batch", Mock(side_effect=OSError("no room")))
+        assert "no room" in (ads.run().error or "")
+    rule = {"type": "expect_column_values_to_not_be_in_set", "on_fail": "quarantine"}
+    refuse = {"rules": [rule | {"kwargs": {"column": "id", "value_set": ["bot"]}}]}
+    ads.asked = {"impressions": refuse, "clicks": refuse}
+    ads.write()
+    ads.land("clicks", clicked(2, 0))
+    report = ads.run()
+    assert report.error is None
+    reached = [one.watermark_ms for one in report.steps[0].inputs]
+    assert reached == [int((NOON - timedelta(minutes=10)).timestamp() * 1000)] * 2

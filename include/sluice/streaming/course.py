@@ -25,18 +25,18 @@ class Course:
     end: float | None
     pace: Pace | None = None
 
-    def resume_watermarks(self) -> None:
-        """Let Spark know how far inputs had come that no row of this run tells of."""
+    def resume_watermarks(self, batch: int) -> None:
+        """Before a batch, let Spark know how far inputs had come that have no row in this run."""
         if self.step.inputs:
-            reached = read_reached(self.tally.checkpoint)
+            reached = read_reached(self.tally.checkpoint, batch)
             known = {name: one.ms for name, one in reached.items()}
             restore_watermarks(self.run.spark, known)
 
-    def note_watermarks(self) -> None:
-        """Note how far the inputs have come with the batch whose rows were just read."""
+    def note_watermarks(self, batch: int) -> None:
+        """Note how far the inputs have come with a batch whose rows were just read."""
         if self.step.inputs:
             moments = read_watermarks(self.run.spark)
-            note_reached(self.tally.checkpoint, moments, self.run.run_id)
+            note_reached(self.tally.checkpoint, batch, moments, self.run.run_id)
 
     def look_around(self) -> None:
         """Raise LeaseLost where another run has taken over; tell how far this one is."""

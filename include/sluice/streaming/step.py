@@ -104,7 +104,7 @@ def _try_once(course: Course) -> bool:
         return True
 
     def take(rows: DataFrame, number: int) -> None:
-        course.resume_watermarks()
+        course.resume_watermarks(number)
         entry = take_batch(course, plan, rows, number)
         with tally.spending("sinks"):
             followers.follow(rows.sparkSession, tally, [entry])
@@ -166,7 +166,7 @@ def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entr
     course.pace = Pace(batch.taken, laps)
     entry = process(plan, run.rights, batch, laps)
     course.pace = None
-    course.note_watermarks()
+    course.note_watermarks(number)
     tally.take(entry)
     course.tell(entry.batch)
     return entry
