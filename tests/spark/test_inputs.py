@@ -350,3 +350,25 @@ def test_a_row_that_an_edited_rule_refuses_at_the_retry_has_not_moved_the_waterm
     assert report.error is None
     reached = [one.watermark_ms for one in report.steps[0].inputs]
     assert reached == [int((NOON - timedelta(minutes=10)).timestamp() * 1000)] * 2
+
+
+def test_the_fastest_input_may_close_what_is_held_where_the_step_says_so(spark, tmp_path):
+    ads = Ads(tmp_path, changes={"watermark_policy": "max"})
+    ads.land("impressions", shown(1, 0), shown(2, 500))
+    ads.land("clicks", clicked(1, 5))
+    assert ads.run().error is None
+    ads.land("impressions", shown(3, 1))  # behind the fastest, so late
+    ads.land("clicks", clicked(2, 505))
+    report = ads.run()
+    assert (report.error, report.counts.late) == (None, 1)
+    assert not any("holds the watermark back" in line for line in lines(report))
+    found = Counter((row[1], row[3] is None) for row in ads.rows(spark, *COLUMNS).elements())
+    assert found == Counter([("1", False), ("2", False)])
+
+
+def test_the_fastest_input_closes_although_another_never_had_a_row(spark, tmp_path):
+    ads = Ads(tmp_path, changes={"watermark_policy": "max"})
+    ads.land("impressions", shown(1, 0), shown(2, 500))
+    report = ads.run()
+    assert not any("before the first row" in line for line in lines(report))
+    assert Counter(row[1] for row in ads.rows(spark, *COLUMNS)) == Counter({"1": 1})

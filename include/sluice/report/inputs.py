@@ -28,10 +28,9 @@ def _tell_slowest(inputs: list[InputReport]) -> Iterator[str]:
             "until then nobody knows how far that input is."
         )
         return
-    timed = [one for one in inputs if one.watermark_ms is not None]
-    slow = min(timed, key=lambda one: one.watermark_ms or 0, default=None)
-    if slow is None or len({one.watermark_ms for one in timed}) < 2:
-        return
-    yield (
-        f"Input {slow.name} holds the watermark back: its newest row came with run {slow.moved_by}."
-    )
+    for slow in inputs:
+        if slow.holds_back:
+            yield (
+                f"Input {slow.name} holds the watermark back: its newest row came with run "
+                f"{slow.moved_by}."
+            )

@@ -86,6 +86,8 @@ class InputReport(Record):
     """The run whose rows moved it last."""
     waits: bool = False
     """It has a watermark, and no row came yet: nothing can be closed before one does."""
+    holds_back: bool = False
+    """It is the slowest, and what is held is closed when all inputs have passed it."""
 
 
 class BatchReport(Record):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 class Facts:
     """What the report of a step says from the start. `target`: empty for a step without a table.
     `shown`: where its rows go, for people. `within`: of `dedup`, as written. `inputs`: each of
-    several by name, with the version of a table that is read as a whole. `timed`: those with a
-    watermark."""
+    several by name, with the version of a table that is read as a whole. `waited_for`:
+    those that must have passed what is to be closed."""
 
     name: str
     target: str
@@ -18,4 +18,4 @@ class Facts:
     late: str
     within: str | None
     inputs: Mapping[str, int | None] = field(default_factory=dict)
-    timed: frozenset[str] = frozenset()
+    waited_for: frozenset[str] = frozenset()

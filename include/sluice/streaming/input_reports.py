@@ -14,6 +14,9 @@ def report_inputs(
     if not facts.inputs:
         return []
     reached = read_reached(checkpoint)
+    moments = {name: reached[name].ms for name in facts.waited_for if name in reached}
+    slowest = min(moments, key=moments.__getitem__, default=None)
+    apart = len(set(moments.values())) > 1
     found = []
     for name, version in facts.inputs.items():
         at: Reached | None = reached.get(name)
@@ -24,7 +27,8 @@ def report_inputs(
                 counts=sum((b.inputs[name] for b in batches if name in b.inputs), Counts()),
                 watermark_ms=at.ms if at else None,
                 moved_by=at.run_id if at else "",
-                waits=name in facts.timed and at is None,
+                waits=name in facts.waited_for and at is None,
+                holds_back=apart and name == slowest,
             )
         )
     return found

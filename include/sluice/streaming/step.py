@@ -72,7 +72,7 @@ def run_step(run: Run, step: Step, tally: Tally, found: Found) -> bool:
         run_continuous(run, step, tally, inputs, trigger)
         return True
     tally.resume(run.paths, step.name)
-    tally.facts = replace(tally.facts, inputs=inputs.versions, timed=_timed(step))
+    tally.facts = replace(tally.facts, inputs=inputs.versions, waited_for=_waited_for(step))
     course = Course(run, step, tally, inputs, trigger, run.mode.end(trigger, run.deadline))
     while True:
         try:
@@ -86,9 +86,10 @@ def run_step(run: Run, step: Step, tally: Tally, found: Found) -> bool:
             tally.warn(*inputs.review([entry.batch for entry in tally.finished]))
 
 
-def _timed(step: Step) -> frozenset[str]:
-    """The inputs with a watermark."""
-    return frozenset(name for name, one in step.inputs.items() if one.watermark is not None)
+def _waited_for(step: Step) -> frozenset[str]:
+    """The inputs of which the slowest says what can be closed; none where the fastest does."""
+    timed = (name for name, one in step.inputs.items() if one.watermark is not None)
+    return frozenset(timed if step.watermark_policy == "min" else ())
 
 
 def _try_once(course: Course) -> bool:
