@@ -203,6 +203,8 @@ def connect(cluster: KafkaCluster) -> Broker:
             KafkaError._SSL,
             KafkaError.SASL_AUTHENTICATION_FAILED,
         )
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and broker.troubles:
+            return  # it only sums up what each of them said before
         (broker.refusals if refused else broker.troubles).append(error.str())
 
     broker.config |= client_config(cluster) | {
