@@ -189,6 +189,21 @@ REFUSED = {
     ),
     "an_input_that_is_not_read": ("SELECT id FROM impressions", {}, "does not read input clicks"),
     "a_name_that_is_no_input": ("SELECT id FROM source", {}, "source"),
+    "a_rule_that_single_rows_cannot_be_judged_by": (
+        LEFT,
+        {
+            "clicks": {
+                "rules": [
+                    {
+                        "type": "expect_column_values_to_be_json_parseable",
+                        "kwargs": {"column": "id"},
+                        "on_fail": "warn",
+                    }
+                ]
+            }
+        },
+        "an input has none",
+    ),
     "an_input_that_is_unfolded": (
         LEFT,
         {"clicks": {"transform": "many.sql"}},

@@ -1,6 +1,5 @@
 """All inputs of a step as a run takes from them; of one input they say what it says."""
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -108,7 +107,7 @@ class Inputs:
     def review(self, batches: list[BatchReport]) -> list[str]:
         """What a person should know of batches, after they were read."""
         told = [line for intake in self.intakes.values() for line in intake.review(batches)]
-        return [line for line, _ in Counter(told).items()]
+        return list(dict.fromkeys(told))
 
     def absorb(self, error: Exception) -> None:
         """Make the next try go on without what made this one fail; raises the error where none of

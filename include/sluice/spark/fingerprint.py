@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
-from .plans import analyzed_plan, items, kind, walk
+from .plans import analyzed_plan, items, joins_streams, kind, walk
 
 _WINDOW = ("spark.timeWindow", "spark.sessionWindow")
 _OF_SESSION = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
@@ -34,7 +34,7 @@ def describe_state(frame: DataFrame, mode: str) -> list[str]:
 def _keeps(node: JavaObject) -> bool:
     name = kind(node)
     if name == "Join":
-        return bool(node.left().isStreaming() and node.right().isStreaming())
+        return joins_streams(node)
     return name in ("Aggregate", "Distinct") or "Deduplicate" in name or "State" in name
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from ..errors import SpecError
 from .fault import sql_message
 from .jvm import jvm_of
-from .plans import items, kind
+from .plans import items, joins_streams, kind
 
 
 class QueryType(StrEnum):
@@ -144,7 +144,7 @@ def _type_of(node: JavaObject) -> QueryType | None:
             if _groups_by_watermark(node)
             else QueryType.OTHER_AGGREGATION
         )
-    if name == "Join" and node.left().isStreaming() and node.right().isStreaming():
+    if joins_streams(node):
         return (
             QueryType.INNER_JOIN if node.joinType().toString() == "Inner" else QueryType.OUTER_JOIN
         )

@@ -11,62 +11,54 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
 from ..errors import SpecError
-from .plans import analyzed_plan, items, kind, walk
+from .plans import analyzed_plan, items, joins_streams, kind, walk
 
 _DELAY = "spark.watermarkDelayMs"
 _BOTH = (
     "Give both inputs a watermark, and write a condition on both event times: `c.at BETWEEN i.at "
     "AND i.at + INTERVAL 1 HOUR`, or equal windows of both"
 )
+_KEEPS_ALL = (
+    "a join of two streams keeps every row of both for ever, because no condition on both event "
+    f"times says when a row can have no match any more. {_BOTH}"
+)
 
 
-def check_placement(frame: DataFrame, where: str) -> None:
-    """Raise SpecError for an operator that would give wrong rows, or lose some, without a word.
+def check_placement(frame: DataFrame, where: str) -> list[str]:
+    """Raise SpecError for an operator that would give wrong rows, or lose some, without a word;
+    what is right and costs more than one may think comes back as sentences.
 
     Args: where: the step, for the message.
     """
-    for node in _streaming(frame):
+    plan = analyzed_plan(frame)
+    nodes = [node for node in walk(plan) if node.isStreaming()]
+    for node in nodes:
         found = _why_wrong(node)
         if found is not None:
             why, do = found
             raise SpecError(why, where=where, value=kind(node), do=do)
-    for times in _find_two_times(frame):
-        raise SpecError(
-            "one side of a join of two streams has two columns of event time, and Spark takes one",
-            where=where,
-            value=", ".join(times),
-            do="Select one of them below the join: the time, or the window that is made of it",
-        )
-
-
-def _find_two_times(frame: DataFrame) -> Iterator[list[str]]:
-    """The columns of event time on a side of a join that has more than one."""
-    plan = analyzed_plan(frame)
-    if any(_list_two_times(plan)):  # columns that nobody reads above it do not reach the join
+    joins = [node for node in nodes if joins_streams(node)]
+    if any(_list_two_times(joins)):  # columns that nobody reads above it do not reach the join
         optimizer = frame.sparkSession._jsparkSession.sessionState().optimizer()
-        yield from _list_two_times(optimizer.execute(plan))
+        reached = [node for node in walk(optimizer.execute(plan)) if joins_streams(node)]
+        for times in _list_two_times(reached):
+            raise SpecError(
+                "one side of a join of two streams has two columns of event time, and Spark takes "
+                "one",
+                where=where,
+                value=", ".join(times),
+                do="Select one of them below the join: the time, or the window that is made of it",
+            )
+    unbounded = (join for join in joins if not all(_timed_sides(join)))
+    return [_KEEPS_ALL for _ in unbounded][:1]
 
 
-def _list_two_times(plan: JavaObject) -> Iterator[list[str]]:
-    for node in walk(plan):
-        for side in items(node.children()) if _joins_streams(node) else ():
-            timed = [a for a in items(side.output()) if a.metadata().contains(_DELAY)]
-            if len({a.exprId().id() for a in timed}) > 1:
-                yield [a.name() for a in timed]
-
-
-def find_unbounded(frame: DataFrame) -> list[str]:
-    """Sentences on joins of two streams that keep every row for ever."""
-    return [
-        "a join of two streams keeps every row of both for ever, because no condition on both "
-        f"event times says when a row can have no match any more. {_BOTH}"
-        for node in _streaming(frame)
-        if _joins_streams(node) and not all(_timed_sides(node))
-    ]
-
-
-def _streaming(frame: DataFrame) -> Iterator[JavaObject]:
-    return (node for node in walk(analyzed_plan(frame)) if node.isStreaming())
+def _list_two_times(joins: list[JavaObject]) -> Iterator[list[str]]:
+    """The columns of event time on a side of a join that has more than one."""
+    for side in (side for join in joins for side in items(join.children())):
+        timed = [a for a in items(side.output()) if a.metadata().contains(_DELAY)]
+        if len({a.exprId().id() for a in timed}) > 1:
+            yield [a.name() for a in timed]
 
 
 def _why_wrong(node: JavaObject) -> tuple[str, str] | None:
@@ -91,7 +83,7 @@ def _why_wrong(node: JavaObject) -> tuple[str, str] | None:
             "has moved",
             "Leave one of them out: `watermark` of the input, or `withWatermark` in the transform",
         )
-    joins = _joins_streams(node) and node.joinType().toString() != "Inner"
+    joins = joins_streams(node) and node.joinType().toString() != "Inner"
     if joins and not all(_timed_sides(node)):
         return (
             f"a join of two streams ({node.joinType().sql().lower()}) must know of both when a row "
@@ -100,10 +92,6 @@ def _why_wrong(node: JavaObject) -> tuple[str, str] | None:
             _BOTH,
         )
     return None
-
-
-def _joins_streams(node: JavaObject) -> bool:
-    return kind(node) == "Join" and node.left().isStreaming() and node.right().isStreaming()
 
 
 def _timed_sides(join: JavaObject) -> list[bool]:

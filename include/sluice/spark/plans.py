@@ -31,6 +31,11 @@ def walk(node: JavaObject) -> Iterator[JavaObject]:
         yield from walk(child)
 
 
+def joins_streams(node: JavaObject) -> bool:
+    """True for a join both sides of which are streams, which keeps rows of both."""
+    return kind(node) == "Join" and node.left().isStreaming() and node.right().isStreaming()
+
+
 def analyzed_plan(frame: DataFrame) -> JavaObject:
     """What a frame does, every name resolved and every WITH put where it is used."""
     jvm, plan = jvm_of(frame.sparkSession), frame._jdf.queryExecution().analyzed()

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
 
 from ..errors import SpecError
+from ..quality import rule_name
 from ..quality.rules import RowRule, compile_rules
 from ..sources import Inputs
 from ..spark.columns import (
@@ -116,7 +117,14 @@ def _judge(run: Run, step: Step, one: Input, records: DataFrame, place: tuple[in
     folder, where = run.pipeline.folder, f"{run.where(step)}: inputs.{one.name}"
     frame = apply_transform(records, folder, one.transform, row_by_row=where)
     columns = business_columns(frame)
-    compiled, _ = compile_rules(one.rules, {f.name: f.dataType for f in columns.fields})
+    compiled, table = compile_rules(one.rules, {f.name: f.dataType for f in columns.fields})
+    if table:
+        raise SpecError(
+            "only Great Expectations can evaluate this rule, on a table, and an input has none",
+            where=f"{where}: rule {rule_name(table[0])}",
+            value=table[0].kwargs,
+            do="Write it under the step's `rules`, or a rule that looks at single rows",
+        )
     named = [replace(rule, name=f"{one.name}: {rule.name}", input=one.name) for rule in compiled]
     frame = judge(mark_time(frame, one, columns), one, columns, named, place)
     return Judged(one, frame, columns, named)

@@ -165,7 +165,7 @@ class Plan:
             newest,
             rules.hidden,
             self.gathers,
-            tuple(self.step.inputs and self.step.streams),
+            tuple(self.step.streams) if self.step.inputs else (),
         )
 
     def match(self, oldest: int | None, newest: int | None) -> str:

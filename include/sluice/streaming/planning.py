@@ -15,7 +15,7 @@ from ..sources import Inputs
 from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
 from ..spark.fingerprint import describe_state
 from ..spark.output_mode import check_output_mode, is_stateful
-from ..spark.placement import check_placement, find_unbounded
+from ..spark.placement import check_placement
 from ..spark.table_setup import Layout, ensure_table, register
 from ..spec import SYSTEM_COLUMNS, Step
 from ..spec.definition import digest_parts
@@ -99,9 +99,8 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> None
     if step.transform is None:
         return
     where = f"{run.where(step)}: transform {step.transform}"
-    check_placement(frame, where)
+    inputs.told = check_placement(frame, where)
     check_output_mode(frame, step.output_mode, where)
-    inputs.told += [told for told in find_unbounded(frame) if told not in inputs.told]
 
 
 def _check_columns(step: Step, columns: StructType) -> None:
