@@ -136,16 +136,18 @@ class Pipeline(Spec):
         """Raise ValueError for a step that reads new rows of a table whose rows are replaced: its
         stream would stop at the first, for good."""
         read = next((step for step in self.steps if step.name == source.reads_step), None)
-        if read is None or read.dedup is None or not (read.remembers and read.dedup.replaces):
+        if read is None or read.target is None or not read.replaces_rows:
             return
-        if source.reads_changes and read.target and read.target.keeps_changes:
+        if source.reads_changes and read.target.keeps_changes:
             return
+        ranked = read.output_mode == "append"
+        said = "`order_by`" if ranked else f"`mode: {read.output_mode}`"
+        other = "promise `first_arrives_first: true`" if ranked else "read it with `static: true`"
         raise FieldError(
             f"step {reader.name} reads the table of step {read.name} as a stream of new rows, and "
-            "with `order_by` rows of it give way to later ones, which such a stream cannot follow; "
+            f"with {said} rows of it give way to later ones, which such a stream cannot follow; "
             "write `change_feed: true` at the source, and at the sink that it reads `properties: "
-            "{delta.enableChangeDataFeed: true}` before the table is made; or promise "
-            "`first_arrives_first: true`",
+            f"{{delta.enableChangeDataFeed: true}}` before the table is made; or {other}",
             *at,
         )
 
