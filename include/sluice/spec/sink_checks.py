@@ -71,14 +71,12 @@ def _check_output_mode(step: "Step") -> None:
         )
     added_to = [sink.kind for sink in step.sinks if sink.adds_rows]
     if step.output_mode == "update" and added_to:
+        replacing = added_to[0] in ("delta", "jdbc")
         raise ValueError(
             "sink mode update sends a row again when it changes, and the sink "
             f"{added_to[0]} of the same step would add each to those before; "
-            + (
-                "write `mode: update` with `keys` there"
-                if added_to[0] in ("delta", "jdbc")
-                else "give it a step of its own"
-            )
+            f"{'write `mode: update` with `keys` there, or ' if replacing else ''}give it a step "
+            "of its own"
         )
     partial = [sink.title for sink in step.sinks if not sink.takes_whole]
     if step.output_mode == "complete" and partial:
