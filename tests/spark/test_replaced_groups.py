@@ -22,6 +22,7 @@ FULL = "SELECT id, sum(n) AS n, count(*) AS rows FROM source GROUP BY id HAVING 
 SLIDING = """SELECT window.start AS began, window.end AS ended, id, sum(n) AS n
   FROM (SELECT window(at, '20 minutes', '10 minutes') AS window, id, n FROM source)
   GROUP BY window, id"""
+DAILY = "SELECT CAST(at AS DATE) AS day, id, sum(n) AS n FROM source GROUP BY 1, id"
 UPDATE = {"mode": "update", "keys": ["id"]}
 MODES = {
     "update": (SUMS, UPDATE),
@@ -198,3 +199,17 @@ def test_a_backfill_would_put_a_part_in_place_of_a_group_and_is_refused(spark, t
     report = project.run(window=window)
     assert report.exit_code is ExitCode.TERMINAL
     assert "in place of groups that have others" in report.error
+
+
+def test_of_a_table_only_files_are_read_that_a_batchs_groups_may_lie_in(spark, tmp_path):
+    project = project_of(spark, tmp_path, DAILY, {"mode": "update", "keys": ["day", "id"]})
+    project.land("1.json", '{"id": "a", "n": 1, "at": "2026-01-01T12:00:00Z"}\n')
+    project.run()
+    (old,) = (tmp_path / "root" / "tables" / "p" / "s").glob("*.parquet")
+    old.rename(tmp_path / "old")
+    for number, n in (("2", 2), ("3", 3)):
+        land = f'{{"id": "a", "n": {n}, "at": "2026-02-01T12:00:00Z"}}\n'
+        project.land(f"{number}.json", land)
+        assert project.run().error is None
+    (tmp_path / "old").rename(old)
+    assert project.rows("id", "n") == Counter([("a", 1), ("a", 5)])

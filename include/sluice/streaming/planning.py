@@ -23,6 +23,7 @@ from . import quarantine
 from .bounds import open_bounded
 from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
+from .groups import ReplaceAll, ReplaceGroups
 from .memory import check_memory, refuse_changed_state
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
@@ -33,15 +34,7 @@ from .preflight import (
 )
 from .run import Run
 from .survey import is_good
-from .target import (
-    Append,
-    InsertNew,
-    NoTarget,
-    ReplaceAll,
-    ReplaceGroups,
-    ReplaceRange,
-    Target,
-)
+from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
 from .transform import business_columns
 
 

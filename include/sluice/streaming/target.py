@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import SpecError
-from ..spark.columns import col, quote
 from ..spark.kept import keep_rows
 from ..spark.tables import Commit, Keyed, Transaction, find_commit, frame_of, narrow
 from ..spark.writes import append, insert_new
@@ -160,57 +159,6 @@ class ReplaceRange(Target):
                 do="Backfill with `--write merge`, where the winner takes the other row's place, "
                 "or choose a range that holds both",
             )
-
-
-@dataclass(frozen=True)
-class ReplaceGroups(Target):
-    """Groups that changed, one row each: they take the place of what they were (`mode: update`)."""
-
-    keys: tuple[str, ...]
-
-    @property
-    def replaces(self) -> bool:
-        return True
-
-    def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
-        rows = unique.rows
-        self._refuse_twins(rows, unique.given.keys)
-        condition = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in self.keys)
-        keyed = Keyed(rows, unique.given.keys, self.keys)
-        return insert_new(self.path, keyed, condition, txn, beats="TRUE")
-
-    def count(self, given: Given, commit: Commit) -> Written:
-        return super().count(given, commit).take_over(updates=True)
-
-    def _refuse_twins(self, rows: DataFrame, expected: int) -> None:
-        """Raise SpecError where one group came in several rows, which want one place."""
-        groups = rows.select(*[col(key) for key in self.keys]).distinct().count()
-        if groups != expected:
-            raise SpecError(
-                f"a batch brings {expected:,} rows of {groups:,} groups: `keys` do not tell the "
-                "groups of the transform apart",
-                where=self.path,
-                value=", ".join(self.keys),
-                do="Write every column that the transform groups by as `keys` of the sink",
-            )
-
-
-class ReplaceAll(Target):
-    """The whole result, in place of what the table held (`mode: complete`)."""
-
-    @property
-    def replaces(self) -> bool:
-        return True
-
-    def needs(self, given: Given) -> bool:
-        return True  # a result of no rows empties the table
-
-    def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
-        return append(self.path, unique.rows, txn, replace_where="TRUE")
-
-    def count(self, given: Given, commit: Commit) -> Written:
-        # That the result before goes is what the mode says, batch by batch, and no news.
-        return replace(super().count(given, commit), removed=0)
 
 
 class NoTarget(Target):
