@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from ..storage.buckets import in_bucket
+from .columns import check_columns, is_atomic
 from .notifications import Notifications
 from .quantities import Size
 from .records import Records
@@ -30,6 +31,9 @@ class FileSource(Records):
     file_date: str | None = None
     """strptime pattern of the date in a file's relative path, e.g. `%Y-%m-%d`; a backfill picks
     files by it."""
+    partition_columns: dict[str, str] = {}
+    """Column name -> Spark type of what folders say: `{day: date}` of `day=2026-01-31/`. A file in
+    no such folder, or in one whose name is not of the type, has malformed records only."""
     ordered_by: Literal["name", "folder"] | None = None
     """What sorts in the order in which files arrive: their names (a time or a counter leads them)
     or their folders (`dt=2026-01-31/`, whatever the names). On S3 the probe then lists only the end
@@ -73,10 +77,34 @@ class FileSource(Records):
         return self
 
     @model_validator(mode="after")
+    def _check_partitions(self) -> "FileSource":
+        if not self.partition_columns:
+            return self
+        check_columns({**self.columns, **self.partition_columns})
+        schema = {name.lower() for name in self.columns}
+        for name, type_ in self.partition_columns.items():
+            if name.lower() in schema:
+                raise ValueError(
+                    f"column {name!r} stands in `schema` and in `partition_columns`; take it out "
+                    "of the one that does not say where its values are"
+                )
+            if not is_atomic(type_):
+                raise ValueError(
+                    f"partition column {name!r} is {type_}, and the name of a folder is one value; "
+                    "write a type such as string, date or int"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _check_text(self) -> "FileSource":
         if self.format == "text" and list(self.columns.items()) != [("value", "string")]:
             raise ValueError("format text reads one column; write `schema: {value: string}`")
         return self
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """The schema, and what folders say."""
+        return {**self.columns, **self.partition_columns}
 
     @property
     def is_read_by_lines(self) -> bool:
