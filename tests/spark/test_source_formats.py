@@ -21,9 +21,7 @@ from sluice.spec import Window, load_pipeline
 from tests.spark.factories import Project, details
 
 PAIR = {"a": "bigint", "s": "string"}
-FIRST_DAY = Window(
-    start=datetime(2026, 1, 31, tzinfo=UTC), end=datetime(2026, 2, 1, tzinfo=UTC)
-)
+FIRST_DAY = Window(start=datetime(2026, 1, 31, tzinfo=UTC), end=datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def as_parquet(**columns) -> bytes:

@@ -1,5 +1,6 @@
 """What is waiting: checkpoint reader and listing, no JVM."""
 
+from .cleaning import clean_step, keep_unreadable
 from .delta import (
     TableBacklog,
     TablePosition,
@@ -37,10 +38,12 @@ __all__ = [
     "TablePosition",
     "TopicBacklog",
     "Watched",
+    "clean_step",
     "describe_landing",
     "describe_losses",
     "files_in_window",
     "is_hidden",
+    "keep_unreadable",
     "list_files",
     "measure_expired",
     "measure_pipeline",
