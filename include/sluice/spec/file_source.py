@@ -62,7 +62,16 @@ class FileSource(Records):
         "maxfileage": "it passes over old files without a word",
         "cleansource": "Spark cleans a batch when it plans the next, so never a run's last, and "
         "passes over what fails; write `clean_source: delete` or `archive`",
-        "sourcearchivedir": "it goes with cleanSource; write `archive: <folder>`",
+        "ignorecorruptfiles": "the rest of a broken file is passed over without a word, and not "
+        "counted",
+        "ignoremissingfiles": "a file that is gone is passed over without a word, and not counted",
+        "modifiedafter": "the probe would find older files waiting in each run",
+        "modifiedbefore": "the probe would find younger files waiting in each run",
+    }
+    own_fields: ClassVar[dict[str, str]] = {
+        "sourcearchivedir": "`archive: <folder>`",
+        "pathglobfilter": "`pattern`",
+        "recursivefilelookup": "nothing (folders are always read with those below them)",
     }
 
     @model_validator(mode="after")

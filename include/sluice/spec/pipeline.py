@@ -15,6 +15,7 @@ from .model import FieldError, Options, Spec
 from .quantities import Duration
 from .schedule import Schedule
 from .source_kind import SourceKind
+from .spark_settings import why_refused
 from .step import NAME, Step
 from .trigger import never_ends, trigger_kind
 
@@ -172,6 +173,14 @@ class Pipeline(Spec):
             "`first_arrives_first: true`",
             *at,
         )
+
+    @field_validator("spark")
+    @classmethod
+    def _check_settings(cls, settings: dict[str, str]) -> dict[str, str]:
+        for name in settings:
+            if why := why_refused(name):
+                raise FieldError(f"Spark's {name} breaks a promise: {why}; leave it out", name)
+        return settings
 
     @field_validator("steps")
     @classmethod
