@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .backlog import StepBacklog, measure_pipeline
+from .backlog import StepBacklog, clean_step, measure_pipeline
 from .backlog.probe import Range
 from .backlog.queues import Queues
 from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
@@ -95,6 +95,9 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -
         waiting = _probe(pipeline, story, queues)
         if waiting.nothing:
             queues.drained.update(queues.arrivals)
+            for step in pipeline.steps:  # what a run that was killed left
+                for told in _clean(story, rights, step):
+                    _log.warning("%s: %s", step.name, told)
             return NOTHING_NEW
         from .sources import Found  # Spark is imported only now that something waits
         from .streaming.run import Run
@@ -109,10 +112,24 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -
                 story.tallies.append(tally)
                 tally.warn(*_warnings(waiting, step))
                 found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name, {}))
-                if not run_step(run, step, tally, found):
+                done = run_step(run, step, tally, found)
+                tally.warn(*_clean(story, rights, step))
+                if not done:
                     return UNFINISHED if story.mode.is_backfill else OUT_OF_TIME
                 queues.drained.add(step.name)
     return Ending.behind(story.lacking)
+
+
+def _clean(story: Story, rights: Rights, step: Step) -> list[str]:
+    """Archive or delete the files that the schedule has read; sentences about those that stay."""
+    if not story.mode.is_scheduled:
+        return []
+
+    def may_go_on() -> bool:
+        rights.check(step.name)
+        return time.monotonic() < rights.deadline
+
+    return clean_step(step, story.paths.checkpoint(step.name), may_go_on)
 
 
 def _deliver(

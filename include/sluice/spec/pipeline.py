@@ -1,6 +1,7 @@
 """A pipeline: one YAML file, an ordered list of steps."""
 
 from datetime import datetime, timedelta
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 
@@ -8,11 +9,13 @@ from pydantic import Field, field_validator, model_validator
 
 from ..errors import suggest
 from ..storage.paths import Paths
+from .file_source import FileSource
 from .lines import At
 from .model import FieldError, Options, Spec
 from .quantities import Duration
 from .schedule import Schedule
 from .source_kind import SourceKind
+from .spark_settings import why_refused
 from .step import NAME, Step
 from .trigger import never_ends, trigger_kind
 
@@ -85,6 +88,28 @@ class Pipeline(Spec):
         return self
 
     @model_validator(mode="after")
+    def _check_cleaning(self) -> "Pipeline":
+        """A folder that one source cleans must be no other's: each would miss what the first to
+        come has taken away."""
+        files = [
+            (number, source)
+            for number, step in enumerate(self.steps)
+            for source in step.sources
+            if isinstance(source, FileSource)
+        ]
+        for (_, one), (number, other) in combinations(files, 2):
+            cleans = one.clean_source or other.clean_source
+            if cleans and one.may_read_files_of(other):
+                raise FieldError(
+                    f"two sources read files below {other.fixed_folder!r}, and with "
+                    f"`clean_source: {cleans}` the first to read one takes it from the other; "
+                    "clean neither, give each its own `pattern`, or let the second step read the "
+                    "table of the first",
+                    *("steps", number),
+                )
+        return self
+
+    @model_validator(mode="after")
     def _check_order(self) -> "Pipeline":
         earlier: set[str | None] = {None}
         for number, step in enumerate(self.steps):
@@ -150,6 +175,14 @@ class Pipeline(Spec):
             f"{{delta.enableChangeDataFeed: true}}` before the table is made; or {other}",
             *at,
         )
+
+    @field_validator("spark")
+    @classmethod
+    def _check_settings(cls, settings: dict[str, str]) -> dict[str, str]:
+        for name in settings:
+            if why := why_refused(name):
+                raise FieldError(f"Spark's {name} breaks a promise: {why}; leave it out", name)
+        return settings
 
     @field_validator("steps")
     @classmethod
