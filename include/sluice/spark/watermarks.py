@@ -44,7 +44,8 @@ def restore_watermarks(spark: SparkSession, reached: dict[str, int]) -> None:
 def read_watermarks(spark: SparkSession) -> dict[str, int]:
     """How far each input has come with the batch that the query has just run, epoch milliseconds;
     none of which no row came yet. Call it within a batch, after its rows were read."""
-    query, reached = query_of_batch(spark), {}
+    reached: dict[str, int] = {}
+    query = query_of_batch(spark)
     known = _tracked(query)
     for name, node in _nodes(query):
         before, stats = known.get(node.nodeId()), node.eventTimeStats().value()

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from ..storage.buckets import in_bucket
+from ..storage.paths import Paths, resolve_path
 from .notifications import Notifications
 from .quantities import Size
 from .records import Records
@@ -98,6 +99,10 @@ class FileSource(Records):
     def places(self) -> tuple[str, ...]:
         """The folder."""
         return (self.path,)
+
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The folder, up to the first part of its path that is a pattern."""
+        return frozenset({resolve_path(re.split(r"/[^/]*[{\[*?\\]", self.path)[0], ".")})
 
     @property
     def jar_sets(self) -> frozenset[str]:

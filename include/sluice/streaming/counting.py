@@ -11,9 +11,7 @@ from .survey import Survey
 from .written import check_same
 
 
-def count_batch(
-    plan: Plan, taken: BatchInput, survey: Survey, session: SparkSession
-) -> Counts:
+def count_batch(plan: Plan, taken: BatchInput, survey: Survey, session: SparkSession) -> Counts:
     """The records of the batch that is worked at, and what its operators dropped of them.
 
     Raises UnbalancedReport where Spark's readers gave other records than were counted.
