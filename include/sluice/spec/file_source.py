@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from ..storage.buckets import bucket_of, in_bucket
-from ..storage.paths import is_remote, shares_files
+from ..storage.paths import Paths, is_remote, resolve_path, shares_files
 from .columns import check_columns, is_atomic
 from .notifications import Notifications
 from .quantities import Size
@@ -188,6 +188,10 @@ class FileSource(Records):
     def places(self) -> tuple[str, ...]:
         """The folder."""
         return (self.path,)
+
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The folder, up to the first part of its path that is a pattern."""
+        return frozenset({resolve_path(re.split(r"/[^/]*[{\[*?\\]", self.path)[0], ".")})
 
     @property
     def jar_sets(self) -> frozenset[str]:

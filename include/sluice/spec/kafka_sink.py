@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
+from ..storage.paths import Paths
 from .kafka_cluster import KafkaCluster
 from .model import Options
 from .sink_kind import OutputMode, SinkKind
@@ -44,6 +45,10 @@ class KafkaSink(SinkKind, KafkaCluster):
     def place(self) -> str:
         """The topic, or the column that names it."""
         return self.topic or self.topic_column or ""
+
+    def writes(self, paths: Paths) -> frozenset[str]:
+        """The topic; any, where each row names its own."""
+        return frozenset({f"kafka/{self.topic}" if self.topic else "kafka"})
 
     @property
     def adds_rows(self) -> bool:

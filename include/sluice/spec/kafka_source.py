@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
+from ..storage.paths import Paths
 from .kafka_cluster import KafkaCluster
 from .model import Spec
 from .records import Records
@@ -147,6 +148,11 @@ class KafkaSource(Records, KafkaCluster):
                 else "`avro` goes with `format: avro`"
             )
         return self
+
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The topics; any, where a pattern names them."""
+        topics = [*self.subscribe, *self.assign]
+        return frozenset(f"kafka/{topic}" for topic in topics) or frozenset({"kafka"})
 
     @property
     def why_not_static(self) -> str:

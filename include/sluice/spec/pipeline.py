@@ -43,6 +43,9 @@ class Pipeline(Spec):
     """Spark settings that win over ours."""
     budget: Duration = timedelta(hours=1)
     """A run ends within this time; what is left waits for the next run."""
+    parallel_steps: int = Field(default=2, ge=1)
+    """How many steps run at the same time, at most; those that read what another one writes wait
+    for it."""
     idle_run_every: Duration = timedelta(days=7)
     """Spark runs after this time even when nothing is new."""
     max_batch_failures: int = Field(default=3, ge=0)

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal, Self
 
-from ..storage.paths import is_remote
+from ..storage.paths import Paths, is_remote
 from .model import Needs
 
 OutputMode = Literal["append", "update", "complete"]
@@ -30,6 +30,11 @@ class SinkKind(Needs):
     def title(self) -> str:
         """Kind and place: `jdbc sales.orders`."""
         return f"{self.kind} {self.place}".rstrip()
+
+    def writes(self, paths: Paths) -> frozenset[str]:
+        """The places that it writes to: two steps that share one write in the order of the
+        file."""
+        return frozenset({f"{self.kind}/{self.place}".rstrip("/")})
 
     @property
     def adds_rows(self) -> bool:

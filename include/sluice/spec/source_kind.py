@@ -100,6 +100,10 @@ class SourceKind(Needs):
         """Where it lies as far as Spark has to be told; empty where it knows that by itself."""
         return ""
 
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The places that it reads from, as far as a step of the same pipeline may write there."""
+        return frozenset()
+
     def in_one_batch(self) -> Self:
         """The source as it is read where all that waits has to come in one batch."""
         return self

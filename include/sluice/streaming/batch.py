@@ -101,7 +101,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
     with _kept(plan, batch) as (rows, source):
         survey = take_survey(rows, plan.look_out(watermark), source, batch.taken.large)
         laps.end("parse, rules")
-        counts = count_batch(plan, batch.taken, survey)
+        counts = count_batch(plan, batch.taken, survey, rows.sparkSession)
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
         with reduce_batch(plan, rows, survey, watermark, batch.taken.large) as unique:
