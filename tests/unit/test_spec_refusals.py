@@ -237,3 +237,26 @@ def test_options_under_which_files_would_be_passed_over_are_refused(tmp_path, op
     source = {"path": "in", "format": "json", "schema": schema, "options": {option: "true"}}
     said = refusal(tmp_path, step(source=source))
     assert f"option {option} does not go with runs that end" in said and "leave it out" in said
+
+
+LOG = {"path": "in", "format": "text", "schema": {"value": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"line_start_pattern": "[0-9"}, "`line_start_pattern` is no regular expression"),
+        ({"line_start_pattern": "[0-9]*"}, "fits every line, an empty one too: [0-9]*"),
+        ({"line_start_pattern": "[0-9]", "multi_line": True}, "leave `multi_line` out"),
+        (
+            {"line_start_pattern": "[0-9]", "format": "csv"},
+            "cuts a text into records of several lines; write `format: text`",
+        ),
+    ],
+)
+def test_what_a_record_begins_with_must_tell_lines_apart(tmp_path, changes, said):
+    told = refusal(tmp_path, step(source=LOG | changes, event_time=..., dedup=...))
+    assert said in told
+    Step.model_validate(
+        step(source=LOG | {"line_start_pattern": "[0-9]"}, event_time=..., dedup=...)
+    )

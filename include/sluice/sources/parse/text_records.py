@@ -17,6 +17,8 @@ from .json_records import parse_json, split_documents
 from .layouts import Layout, reads_whole_files
 
 _BLANK = " \t\r\n"
+_BREAK = r"(?>\r\n|\r|\n)"
+"""A line's end as a whole: half of one would otherwise do where the next line does not fit."""
 
 
 def _is_utf8(source: Records) -> bool:
@@ -93,6 +95,9 @@ def _split(lines: DataFrame, source: Records) -> DataFrame:
     )
     if not source.spans_lines:
         records = F.split(RAW, "\r\n|\r|\n")
+    elif source.record_start is not None:
+        whole = F.regexp_replace(RAW, rf"{_BREAK}\z", "")
+        records = F.split(whole, rf"(?m){_BREAK}(?=(?:{source.record_start}))")
     elif source.format == "text":
         records = F.array(RAW)
     else:
