@@ -211,7 +211,7 @@ def test_lines_that_begin_no_record_belong_to_the_one_above_them(spark, tmp_path
     project.land("rotated.log.gz", gzip.compress(b"\tat the.end.of(a.trace)\n\n13: d"))
     project.land("unended.log", "14: e\n\tat f")
     project.land("blank.log", "\n \n")
-    project.land("latin.log", "15: M\u00fc\n16: g\n".encode("latin-1"))
+    project.land("latin.log", "15: M\u00fc\n16: g\n\tat \u00e4\n17: h\n".encode("latin-1"))
     report = project.run()
     assert report.error is None
     assert project.rows("value") == Counter(
@@ -224,10 +224,12 @@ def test_lines_that_begin_no_record_belong_to_the_one_above_them(spark, tmp_path
             ("\tat the.end.of(a.trace)\n",),
             ("13: d",),
             ("14: e\n\tat f",),
+            ("17: h",),
         ]
     )
-    assert set(details(project)) == {"15: M\ufffd\n16: g\n"}
-    assert report.counts.read == 9
+    broken = {row.row: bytes(row.raw) for row in project.quarantine()}
+    assert broken == {"15: M\ufffd": b"15: M\xfc", "16: g\n\tat \ufffd": b"16: g\n\tat \xe4"}
+    assert report.counts.read == 11
 
 
 def test_json_documents_may_span_lines(spark, tmp_path):

@@ -13,7 +13,7 @@ from ..report.summary import balance_notes, list_warnings
 from ..runner import run_pipeline
 from ..spec import RunRequest
 from ..storage import PIPELINES
-from . import cloudtrail
+from . import ads, cloudtrail, logs
 from .landing import Deliver, Landing, deliver_files
 
 
@@ -26,7 +26,11 @@ class Worked:
     deliver: Callable[[Path], AbstractContextManager[Deliver]] = deliver_files
 
 
-WORKED = {"cloudtrail": Worked(cloudtrail.generate_landings)}
+WORKED = {
+    "ads": Worked(ads.generate_landings),
+    "cloudtrail": Worked(cloudtrail.generate_landings),
+    "logs": Worked(logs.generate_landings),
+}
 """By name; the YAML of each is `include/pipelines/<name>/<name>.yaml`."""
 
 
