@@ -38,8 +38,8 @@ $(BROWSER): $(INSTALLED)
 	$(BIN)/python -m sluice.setup.browser
 	@touch $@
 
-demo: $(READY) ## Land four days of orders and let Airflow drain them: four runs, four reports
-	@$(BIN)/python -m sluice.demo
+demo: $(READY) ## Land four days of orders and let Airflow drain them: four runs, four reports; NAME=cloudtrail a worked pipeline, a run a landing
+	@$(BIN)/python -m sluice.demo $(NAME)
 
 test: $(READY) $(BROWSER) ## Run the linters and every test, layer by layer
 	@$(BIN)/sluice jars fetch core avro kafka broker jdbc s3
@@ -81,4 +81,4 @@ lock: $(INSTALLED) ## Resolve requirements.txt into requirements.lock
 	  --custom-compile-command "make lock, which resolves requirements.txt" -o requirements.lock
 
 clean: ## Remove the virtual environment and everything the demo and the tests made
-	rm -rf .venv .sluice/demo .pytest_cache .ruff_cache .mypy_cache .hypothesis build include/*.egg-info spark-warehouse
+	rm -rf .venv .sluice/demo .sluice/demos .pytest_cache .ruff_cache .mypy_cache .hypothesis build include/*.egg-info spark-warehouse

@@ -205,6 +205,35 @@ def test_csv_values_may_hold_line_breaks_and_keep_header_and_raw_text(spark, tmp
     }
 
 
+def test_lines_that_begin_no_record_belong_to_the_one_above_them(spark, tmp_path):
+    source = {"format": "text", "schema": {"value": "string"}, "line_start_pattern": "^[0-9]{2}:"}
+    project = Project(spark, tmp_path, source)
+    project.land("trace.log", "10: a\n11: failed\njava.io.IOException: 12: no\n\tat b\n12: c\n")
+    project.land("windows.log", "10: a\r\n  more\r\n11: b\r\n")
+    project.land("rotated.log.gz", gzip.compress(b"\tat the.end.of(a.trace)\n\n13: d"))
+    project.land("unended.log", "14: e\n\tat f")
+    project.land("blank.log", "\n \n")
+    project.land("latin.log", "15: M\u00fc\n16: g\n\tat \u00e4\n17: h\n".encode("latin-1"))
+    report = project.run()
+    assert report.error is None
+    assert project.rows("value") == Counter(
+        [
+            ("10: a",),
+            ("11: failed\njava.io.IOException: 12: no\n\tat b",),
+            ("12: c",),
+            ("10: a\r\n  more",),
+            ("11: b",),
+            ("\tat the.end.of(a.trace)\n",),
+            ("13: d",),
+            ("14: e\n\tat f",),
+            ("17: h",),
+        ]
+    )
+    broken = {row.row: bytes(row.raw) for row in project.quarantine()}
+    assert broken == {"15: M\ufffd": b"15: M\xfc", "16: g\n\tat \ufffd": b"16: g\n\tat \xe4"}
+    assert report.counts.read == 11
+
+
 def test_json_documents_may_span_lines(spark, tmp_path):
     columns = {"a": "int", "n": "struct<x:int,y:array<string>>", "m": "map<string,int>"}
     project = Project(spark, tmp_path, {"format": "json", "multi_line": True, "schema": columns})

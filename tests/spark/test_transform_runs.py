@@ -122,6 +122,38 @@ def test_rows_of_a_stream_know_their_file_whatever_a_query_does_to_them(spark, t
     assert [(row.row, row.reasons) for row in shop.quarantine()] == [("no record", ["malformed"])]
 
 
+def test_of_a_record_that_was_unfolded_the_refused_row_is_kept_and_not_the_whole(spark, tmp_path):
+    sql = "SELECT id, part, at FROM source LATERAL VIEW explode(sequence(1, n)) t AS part"
+    rule = {
+        "type": "expect_column_values_to_be_between",
+        "kwargs": {"column": "part", "max_value": 2},
+        "on_fail": "quarantine",
+        "name": "small",
+    }
+    step = {
+        "event_time": {"column": "at"},
+        "dedup": {"keys": ["id", "part"], "within": "1 day"},
+        "rules": [rule],
+        "sink": {"kind": "delta"},
+    }
+    shop = project(spark, tmp_path, sql, step)
+    shop.land("1.json", line("a", 3) + line("b", 4) + "no record\n")
+    shop.land("2.json", line("a", 3, ssn="another text, and the same rows"))
+    report = shop.run()
+    counts = report.counts
+    told = (report.error, counts.written, counts.quarantined, counts.duplicate)
+    assert told == (None, 4, 4, 3)
+    at = '"at":"2026-01-01T00:30:00.000Z"'
+    assert Counter((row.row, *row.reasons) for row in shop.quarantine()) == Counter(
+        [
+            (f'{{"id":"a","part":3,{at}}}', "small"),
+            (f'{{"id":"b","part":3,{at}}}', "small"),
+            (f'{{"id":"b","part":4,{at}}}', "small"),
+            ("no record", "malformed"),
+        ]
+    )
+
+
 SUMS = """
 from pyspark.sql import functions as F
 def clean(rows):

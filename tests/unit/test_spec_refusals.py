@@ -325,3 +325,26 @@ def test_a_topic_that_is_no_stream_or_cannot_be_read_whole_is_refused(
     inputs = {"a": {"source": files}, "b": {"source": topic, "static": static}}
     joined = {"name": "s", "inputs": inputs, "transform": "t.sql", "sink": {"mode": "append"}}
     assert says in refusal(tmp_path, joined)
+
+
+LOG = {"path": "in", "format": "text", "schema": {"value": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"line_start_pattern": "[0-9"}, "`line_start_pattern` is no regular expression"),
+        ({"line_start_pattern": "[0-9]*"}, "fits every line, an empty one too: [0-9]*"),
+        ({"line_start_pattern": "[0-9]", "multi_line": True}, "leave `multi_line` out"),
+        (
+            {"line_start_pattern": "[0-9]", "format": "csv"},
+            "cuts a text into records of several lines; write `format: text`",
+        ),
+    ],
+)
+def test_what_a_record_begins_with_must_tell_lines_apart(tmp_path, changes, said):
+    told = refusal(tmp_path, step(source=LOG | changes, event_time=..., dedup=...))
+    assert said in told
+    Step.model_validate(
+        step(source=LOG | {"line_start_pattern": "[0-9]"}, event_time=..., dedup=...)
+    )

@@ -29,6 +29,10 @@ class FileSource(Records):
     multi_line: bool = False
     """JSON: one array or object spread over lines per file. CSV: quoted values may hold line
     breaks."""
+    line_start_pattern: str | None = None
+    """Text only: a regular expression that the first line of each record begins with, such as
+    `[0-9]{4}-[0-9]{2}-[0-9]{2} `; other lines belong to the record above them, as those of a stack
+    trace do. A file is then read whole."""
     header: bool = True
     """CSV only: the first line of each file names the columns."""
     file_date: str | None = None
@@ -151,6 +155,26 @@ class FileSource(Records):
             raise ValueError("format text reads one column; write `schema: {value: string}`")
         return self
 
+    @model_validator(mode="after")
+    def _check_line_start(self) -> "FileSource":
+        if self.line_start_pattern is None:
+            return self
+        if self.format != "text" or self.multi_line:
+            raise ValueError(
+                "`line_start_pattern` cuts a text into records of several lines; write `format: "
+                "text` and leave `multi_line` out"
+            )
+        try:
+            fits_all = re.match(self.line_start_pattern, "") is not None
+        except re.error as error:
+            raise ValueError(f"`line_start_pattern` is no regular expression: {error}") from None
+        if fits_all:
+            raise ValueError(
+                f"`line_start_pattern` fits every line, an empty one too: {self.line_start_pattern}"
+                "; write what only the first line of a record begins with"
+            )
+        return self
+
     @property
     def fixed_folder(self) -> str:
         """The folder that everything lies below: `path`, or what comes before its first glob."""
@@ -175,8 +199,13 @@ class FileSource(Records):
 
     @property
     def spans_lines(self) -> bool:
-        """As `multi_line` says."""
-        return self.multi_line
+        """As `multi_line` and `line_start_pattern` say."""
+        return self.multi_line or self.line_start_pattern is not None
+
+    @property
+    def record_start(self) -> str | None:
+        """As `line_start_pattern` says."""
+        return self.line_start_pattern
 
     @property
     def notified(self) -> Notifications:

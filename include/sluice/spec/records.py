@@ -57,6 +57,11 @@ class Records(BoundedSource):
         return False
 
     @property
+    def record_start(self) -> str | None:
+        """What the first line of a record begins with, where that is what tells records apart."""
+        return None
+
+    @property
     def is_read_by_lines(self) -> bool:
         """True where no record holds a line break."""
         return False

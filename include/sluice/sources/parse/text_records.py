@@ -17,6 +17,8 @@ from .json_records import parse_json, split_documents
 from .layouts import Layout, reads_whole_files
 
 _BLANK = " \t\r\n"
+_BREAK = r"(?>\r\n|\r|\n)"
+"""A line's end as a whole: half of one would otherwise do where the next line does not fit."""
 
 
 def _is_utf8(source: Records) -> bool:
@@ -93,6 +95,8 @@ def _split(lines: DataFrame, source: Records) -> DataFrame:
     )
     if not source.spans_lines:
         records = F.split(RAW, "\r\n|\r|\n")
+    elif source.record_start is not None:
+        return _split_at_starts(lines, source, source.record_start)
     elif source.format == "text":
         records = F.array(RAW)
     else:
@@ -107,3 +111,25 @@ def _split(lines: DataFrame, source: Records) -> DataFrame:
     return lines.withColumn(
         RAW, F.coalesce(RAW, F.lit("null"))
     )  # JSON's null among an array's elements
+
+
+def _split_at_starts(lines: DataFrame, source: Records, start: str) -> DataFrame:
+    """Whole files -> records whose first lines begin as `start` says.
+
+    In UTF-8 a file that is not valid is split as well, so that only the records that are not are
+    lost: as Latin-1, in which every byte is a character, and back.
+    """
+
+    def split(text: Column) -> Column:
+        whole = F.regexp_replace(text, rf"{_BREAK}\z", "")
+        return F.split(whole, rf"(?m){_BREAK}(?=(?:{start}))")
+
+    broken = F.array(RAW)
+    if _is_utf8(source):
+        characters = F.decode(F.col(RAW).cast("binary"), "ISO-8859-1")
+        broken = F.transform(
+            split(characters), lambda text: F.encode(text, "ISO-8859-1").cast("string")
+        )
+    records = F.when(F.col("_valid"), split(F.col(RAW))).otherwise(broken)
+    lines = lines.withColumn(RAW, F.explode(records))
+    return lines.withColumn("_valid", F.is_valid_utf8(RAW)) if _is_utf8(source) else lines

@@ -8,7 +8,7 @@ from ...errors import SpecError
 from ...spark.columns import DEFECT, ENTERED, PARSED, STAGE
 from ...spark.plans import column_of, frame_of_plan, items, kind, walk
 from .names import CARRIED, check_names
-from .origin import ROW, bare, carry, is_marked, is_shown, unmark
+from .origin import ROW, bare, carry, is_marked, is_shown, trace
 
 _OPAQUE = {"MapInPandas", "MapInArrow", "PythonMapInArrow", "ScriptTransformation"}
 """Nodes whose rows come out of code that Spark cannot look into, row by row."""
@@ -34,7 +34,7 @@ def run_on_branch(frame: DataFrame, plan: JavaObject, where: str) -> DataFrame:
     check_names([attribute.name() for attribute in made], where)
     carried = carry(spark, plan)
     if carried is not None:
-        rows, origin = frame_of_plan(spark, carried), unmark()
+        rows, origin = frame_of_plan(spark, carried), trace(plan)
     else:
         rows, origin = frame_of_plan(spark, plan), _gathered(spark, frame, plan, own, where)
     entered = rows.select(

@@ -9,7 +9,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ...spark.columns import DEFECT, col
+from ...spark.columns import DEFECT, RAW, col
 from ...spark.plans import (
     analyzed_plan,
     column_of,
@@ -18,6 +18,7 @@ from ...spark.plans import (
     items,
     kind,
     project,
+    walk,
     with_children,
 )
 from .names import CARRIED
@@ -28,6 +29,8 @@ _OURS = "sluice.engine"
 """Metadata of an engine's column that a query was shown, unlike one that it named so itself."""
 _COMPARING = {"Distinct", "Intersect", "Except"}
 """Nodes for which rows are one when all columns are: the origin would keep them apart."""
+_UNFOLDING = {"Generate", "Expand"}
+"""Nodes that make several rows of one."""
 _MARKS = {name: f"{name}, as the source gave it" for name in CARRIED}
 
 
@@ -76,6 +79,17 @@ def bare(spark: SparkSession, attribute: JavaObject) -> Column:
 def unmark() -> dict[str, Column]:
     """The origin by its own names."""
     return {name: col(mark) for name, mark in _MARKS.items()}
+
+
+def trace(plan: JavaObject) -> dict[str, Column]:
+    """The origin of rows that a query made, each of one record.
+
+    Where it makes several of one, the text of that record says of none which it was: a refused row
+    is then kept as it was made.
+    """
+    if not any(kind(node) in _UNFOLDING for node in walk(plan)):
+        return unmark()
+    return unmark() | {RAW: F.lit(None).cast("string")}
 
 
 def hidden() -> list[Column]:

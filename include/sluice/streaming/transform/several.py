@@ -11,7 +11,7 @@ from ...spark.columns import ENTERED, STAGE
 from ...spark.plans import analyzed_plan, frame_of_plan, items, walk
 from .branch import is_origin
 from .names import CARRIED, check_names
-from .origin import bare, carry, is_shown, mark, unmark, view_of
+from .origin import bare, carry, is_shown, mark, trace, view_of
 from .user import call_function, load_function, read_sql, run_sql
 
 
@@ -54,7 +54,7 @@ def apply_to_views(views: dict[str, View], folder: Path, reference: str) -> Data
     rows = frame_of_plan(spark, plan if carried is None else carried)
     origin = {name: F.lit(None).cast("string") for name in CARRIED}
     if carried is not None:
-        origin = unmark()
+        origin = trace(plan)
     return rows.select(
         *[bare(spark, attribute) for attribute in output],
         *[column.alias(name) for name, column in origin.items()],

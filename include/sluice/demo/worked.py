@@ -1,0 +1,87 @@
+"""The worked pipelines: what lands is made by a seeded generator, and each landing gets a run."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import SluiceError, SpecError, suggest
+from ..report import Outcome, RunReport
+from ..report.step_notes import step_notes
+from ..report.summary import balance_notes, list_warnings
+from ..runner import run_pipeline
+from ..spec import RunRequest
+from ..storage import PIPELINES
+from . import ads, cloudtrail, logs
+from .landing import Deliver, Landing, deliver_files
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A worked pipeline. `generate`: what lands before each run; `deliver`: opens the way there
+    below a root."""
+
+    generate: Callable[[], Iterator[Landing]]
+    deliver: Callable[[Path], AbstractContextManager[Deliver]] = deliver_files
+
+
+WORKED = {
+    "ads": Worked(ads.generate_landings),
+    "cloudtrail": Worked(cloudtrail.generate_landings),
+    "logs": Worked(logs.generate_landings),
+}
+"""By name; the YAML of each is `include/pipelines/<name>/<name>.yaml`."""
+
+
+def find_file(name: str) -> Path:
+    """The YAML of a worked pipeline. Raises SpecError that lists those there are."""
+    if name not in WORKED:
+        raise SpecError(
+            "no such worked pipeline",
+            where="NAME",
+            value=name,
+            do=f"{suggest(name, list(WORKED))}There are: {', '.join(WORKED)}; without NAME the "
+            "demo is that of the orders",
+        )
+    return PIPELINES / name / f"{name}.yaml"
+
+
+def run_worked(name: str, root: Path, say: Callable[[str], None]) -> list[RunReport]:
+    """Run a worked pipeline once a landing, below a fresh folder.
+
+    Raises SluiceError for a run that did not end well, SpecError for a name that is not there.
+    """
+    file, worked = find_file(name), WORKED[name]
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    reports: list[RunReport] = []
+    with worked.deliver(root) as deliver:
+        for number, landing in enumerate(worked.generate(), 1):
+            deliver(landing)
+            say(f"\nLanded {landing.title}: {landing.amount}")
+            request = RunRequest(pipeline=str(file), root=str(root), run_id=f"{name}_{number}")
+            reports.append(run_pipeline(request))
+            say(render_short(reports[-1]))
+            if reports[-1].error:
+                raise SluiceError(
+                    reports[-1].error, where=name, do="Mend it and run the demo again"
+                )
+    return reports
+
+
+def render_short(report: RunReport) -> str:
+    """A report in some lines: what became of the rows of each step, the rules that failed, and what
+    else there is to know."""
+    lines = [f"Run {report.run_id}: {report.status}"]
+    for step in report.steps:
+        lines.append(f"  {step.name}")
+        lines += [f"    {line}" for line in step.counts.lines]
+        lines += [f"    {note}" for note in [*balance_notes(step.counts), *step_notes(step)]]
+        lines += [
+            f"    {rule.name} ({rule.on_fail}): {rule.unexpected:,} of {rule.evaluated:,} failed"
+            for rule in step.rules
+            if rule.outcome is Outcome.FAILED and rule.unexpected is not None
+        ]
+        lines += [f"    Warning: {warning}" for warning in list_warnings(step)]
+    return "\n".join(lines)
