@@ -12,7 +12,7 @@ from threading import Barrier, Event
 import pytest
 import yaml
 from sluice.errors import ExitCode
-from sluice.report import RunReport, StepReport
+from sluice.report import Outcome, RunReport, StepReport
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
 from sluice.streaming import step as steps
@@ -58,7 +58,12 @@ class Town:
             "max_files_per_batch": 1,
         }
         timed = {"source": source, "event_time": {"column": "at"}, "watermark": watermark}
-        return {"name": name, "inputs": {"rows": timed}, "transform": "hours.sql"}
+        rule = {
+            "type": "expect_column_sum_to_be_between",
+            "kwargs": {"column": "n", "max_value": 2},
+        }
+        step = {"inputs": {"rows": timed}, "transform": "hours.sql", "rules": [rule]}
+        return {"name": name, **step}
 
     def run(self, most: int = 2, root: str = "root", run_id: str | None = None) -> RunReport:
         named = {"run_id": run_id} if run_id else {}
@@ -124,6 +129,8 @@ def test_each_of_two_steps_at_once_is_told_as_if_it_had_run_alone(spark, town, m
     assert [step.name for step in both.steps] == ["east", "west", "copy"]
     assert [told(step) for step in both.steps] == [told(step) for step in alone.steps]
     assert [step.counts.late_groups for step in both.steps] == [1, 2, 0]
+    verdicts = [rule.outcome for step in both.steps[:2] for rule in step.rules]
+    assert verdicts == [Outcome.FAILED, Outcome.PASSED]
     assert len({step.watermark_after_ms for step in both.steps[:2]}) == 2
     for step in ("east", "west", "copy"):
         assert town.rows(spark, step) == town.rows(spark, step, "alone") != Counter()
@@ -139,7 +146,7 @@ def test_a_step_that_dies_between_note_and_commit_leaves_the_other_and_loses_not
             entry = take()
             if step == "west" and number == 3:
                 west_is_done.set()
-            if step == "east" and number == 1:
+            if step == "east" and number == 2:  # the first that closes an hour
                 assert west_is_done.wait(PATIENCE)
                 raise OSError("gone")
             return entry
@@ -150,15 +157,15 @@ def test_a_step_that_dies_between_note_and_commit_leaves_the_other_and_loses_not
     assert first.error.startswith("step east: ") and "gone" in first.error
     assert first.error.endswith("Not started, because they wait for it: copy.")
     assert [step.name for step in first.steps] == ["east", "west"]
-    assert first.steps[1].counts.read == 9 and len(first.steps[0].batches) == 1
+    assert first.steps[1].counts.read == 9 and len(first.steps[0].batches) == 2
     second = town.run()
     assert (second.status, second.error) == ("done", None)
     batches = [(b.batch_id, b.replayed) for b in second.steps[0].batches[:2]]
-    assert batches == [(1, True), (2, False)]
+    assert batches == [(2, True), (3, False)]
     assert first.steps[0].counts.read + second.steps[0].counts.read == 7
-    town.run(most=1, root="alone")
-    for step in ("east", "west", "copy"):
-        assert town.rows(spark, step) == town.rows(spark, step, "alone") != Counter()
+    hours = {step: town.rows(spark, step) for step in ("east", "west", "copy")}
+    east, west = Counter([("2026-01-01T01:00", 3)]), Counter([("2026-01-01T11:00", 2)])
+    assert hours == {"east": east, "west": west, "copy": east}
 
 
 def test_ctrl_c_ends_every_step_and_lets_go_of_what_the_run_held(spark, town, monkeypatch):

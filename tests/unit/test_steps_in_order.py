@@ -7,8 +7,10 @@ from sluice.errors import ExitCode, LeaseLost, RuleStop, SourceError, TransientE
 from sluice.launch import spark_settings
 from sluice.report.ending import Ending
 from sluice.report.story import Story
+from sluice.spark.stages import Stages, look_at_stages
 from sluice.spec import Pipeline, RunRequest
 from sluice.spec.order import count_at_once, order_steps
+from sluice.streaming import bounds
 from sluice.streaming.together import run_steps
 
 LANDED = {"path": "/landing", "format": "json", "schema": {"id": "string"}}
@@ -199,3 +201,38 @@ def test_a_report_tells_of_steps_in_the_order_of_the_file():
     for name in "dac":
         story.add(SimpleNamespace(step=name))
     assert [tally.step for tally in story.tallies] == ["a", "c", "d"]
+
+
+@pytest.mark.parametrize(("at_once", "share"), [(1, 600), (2, 300)])
+def test_steps_at_once_share_the_memory(monkeypatch, at_once, share):
+    asked, size = [], lambda _: 1000
+    monkeypatch.setattr(bounds, "fit_to_executors", lambda *_: None)
+    monkeypatch.setattr(bounds, "storage_memory", size)
+    monkeypatch.setattr(bounds, "_may_be_cut", lambda *_: True)
+    monkeypatch.setattr(bounds, "_open", lambda *_: (None, []))
+    run = SimpleNamespace(spark=None, pipeline=CHAIN, at_once=at_once)
+    bounds.open_bounded(run, CHAIN.steps[0], SimpleNamespace(cut=asked.append))
+    assert asked == [share]
+
+
+class Running(list):
+    """A session in which these stages run, as Spark's store tells of them."""
+
+    sparkContext = _jsc = property(lambda self: self)  # noqa: N815 (Spark's names)
+    sc = statusStore = activeStages = lambda self: self  # noqa: N815
+
+    def iterator(self) -> SimpleNamespace:
+        left = list(self)
+        return SimpleNamespace(hasNext=lambda: bool(left), next=lambda: left.pop(0))
+
+
+def stage(pool: str, records: int) -> SimpleNamespace:
+    told = {"schedulingPool": pool, "numCompleteTasks": 1, "numTasks": 2}
+    told |= {"inputBytes": 10 * records, "inputRecords": records}
+    return SimpleNamespace(**{name: (lambda value=value: value) for name, value in told.items()})
+
+
+def test_how_far_a_step_is_is_told_by_the_stages_of_its_own_pool():
+    spark = Running([stage("a", 3), stage("b", 40), stage("a", 500)])
+    assert look_at_stages(spark, "a") == Stages(2, 4, 5030, 503)
+    assert look_at_stages(spark).records == 543

@@ -29,7 +29,8 @@ class Advance:
 
 @dataclass(frozen=True)
 class Progress:
-    """Who is told. `each_second`: not only as batches end, which costs a question to Spark."""
+    """Who is told, by threads of several steps where they run at once. `each_second`: not only as
+    batches end, which costs a question to Spark."""
 
     tell: Callable[[Advance], None]
     each_second: bool = False
