@@ -325,3 +325,25 @@ def test_a_topic_that_is_no_stream_or_cannot_be_read_whole_is_refused(
     inputs = {"a": {"source": files}, "b": {"source": topic, "static": static}}
     joined = {"name": "s", "inputs": inputs, "transform": "t.sql", "sink": {"mode": "append"}}
     assert says in refusal(tmp_path, joined)
+
+
+@pytest.mark.parametrize(
+    ("entries", "dedup", "says"),
+    [
+        ({}, {}, "without a bound one batch takes the whole backlog"),
+        ({"max_files_per_batch": 1, "ordered_by": "name"}, {}, "older ones wait before them"),
+        ({"max_files_per_batch": 1}, {"late": "drop"}, "late: drop makes that decide"),
+        ({"max_files_per_batch": 1}, {"late": "keep"}, "late: keep makes that decide"),
+        ({"max_files_per_batch": 1}, {"memory": "state"}, "memory: state makes that decide"),
+        (
+            {"max_files_per_batch": 1},
+            {"order_by": ["at"], "first_arrives_first": True},
+            "first_arrives_first makes that decide",
+        ),
+    ],
+)
+def test_the_newest_first_is_refused_where_the_order_decides(tmp_path, entries, dedup, says):
+    schema = {"id": "string", "at": "timestamp"}
+    source = {"path": "in", "format": "json", "schema": schema, "latest_first": True, **entries}
+    remembered = {"keys": ["id"], "within": "2 days", **dedup}
+    assert says in refusal(tmp_path, step(source=source, dedup=remembered))
