@@ -31,6 +31,7 @@ def list_options() -> str:
     rows = ["| format | options of Spark's reader |", "|---|---|"]
     for format_, own in _OF_FORMAT.items():
         names = sorted(set(own.split()) & READER_OPTIONS[format_])
+        names = [name for name in names if name.lower() not in FileSource.own_fields]
         rows.append(f"| {format_} | {', '.join(f'`{name}`' for name in names)} |")
     return "\n".join(rows)
 

@@ -1,6 +1,14 @@
 """Every landing of bad input, and so every kind."""
 
-from tests.bad_input import csv_kinds, event_kinds, json_kinds, key_kinds, text_kinds, typed_kinds
+from tests.bad_input import (
+    csv_kinds,
+    event_kinds,
+    json_kinds,
+    key_kinds,
+    text_kinds,
+    typed_kinds,
+    xml_kinds,
+)
 
 LANDINGS = (
     json_kinds.LINES,
@@ -8,6 +16,7 @@ LANDINGS = (
     json_kinds.TIMES_INSIDE,
     csv_kinds.SHEETS,
     text_kinds.TEXTS,
+    xml_kinds.ELEMENTS,
     typed_kinds.PARQUET,
     typed_kinds.ORC,
     key_kinds.KEYED,

@@ -35,9 +35,8 @@ class Operation:
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """The moments that an operation has: a removal writes no bytes, a move none of its own."""
-        faults = {"put": FAULTS, "move": FAULTS[:2], "remove": FAULTS[1:2]}
-        return ("before", *faults[self.verb], "after")
+        """The moments that an operation has: neither a removal nor a move writes bytes."""
+        return ("before", *(FAULTS if self.verb == "put" else ("I/O error",)), "after")
 
 
 OPERATIONS = [
@@ -240,9 +239,8 @@ class FaultyShop:
         cut = moment in CUTS or moment == "partial write"
         ended = "cut off" if cut else "went on" if code == 0 else f"exit code {code}"
         if not fired:
-            return Outcome(
-                operation.name, moment, "never reached"
-            ), "the operation was never reached"
+            never = f"the operation was never reached, exit code {code}: {error}"
+            return Outcome(operation.name, moment, "never reached"), never
         return Outcome(operation.name, moment, ended), "" if cut else _judge(code, error)
 
     def _run_once(self) -> tuple[int | None, str]:

@@ -22,7 +22,8 @@ A run leaves its traces on disk one operation after the other. The test behind t
 of them, and lets each meet a full disk, an I/O error and a power cut that leaves half of the \
 bytes. After each fault one more file lands and the next run starts;
 after the last fault, runs go on until nothing is new. Then the target, quarantine and late tables \
-(as multisets) and the sum of all reports must equal
+(as multisets), the sum of all reports and, where files that were read are cleaned, what lies in \
+the landing folder and the archive must equal
 those of a run that met no fault. The table says how the run ended that met the fault: *cut off* \
 wrote nothing more; *went on* coped with it; *exit code 5* is "worth
 another try" and came with an error that says so. `SLUICE_LONG=1 python -m \

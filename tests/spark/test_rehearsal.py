@@ -108,6 +108,7 @@ def test_spark_has_the_reader_options_that_are_told_apart(spark):
         "json": f"{catalyst}.json.JSONOptions",
         "csv": f"{catalyst}.csv.CSVOptions",
         "text": f"{sources}.text.TextOptions",
+        "xml": f"{catalyst}.xml.XmlOptions",
         "parquet": f"{sources}.parquet.ParquetOptions",
         "orc": f"{sources}.orc.OrcOptions",
         "avro": "org.apache.spark.sql.avro.AvroOptions",

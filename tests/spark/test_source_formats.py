@@ -15,10 +15,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
 from sluice.backlog import list_files, measure_pipeline
-from sluice.errors import ExitCode
+from sluice.errors import ExitCode, SourceError
 from sluice.spec import Window, load_pipeline
+from sluice.streaming import step
 
 from tests.spark.factories import Project, details
+from tests.spark.shop import WINDOWS
 
 PAIR = {"a": "bigint", "s": "string"}
 FIRST_DAY = Window(start=datetime(2026, 1, 31, tzinfo=UTC), end=datetime(2026, 2, 1, tzinfo=UTC))
@@ -360,6 +362,79 @@ def test_a_batch_holds_no_more_bytes_than_allowed(spark, tmp_path):
     for number in range(4):
         project.land(f"{number}.txt", "x" * 900 + "\n")
     assert [batch.files for batch in project.run().steps[0].batches] == [2, 2]
+
+
+# --- the newest first ---
+
+
+def test_the_newest_files_come_first_and_the_older_ones_are_all_read_in_later_runs(
+    spark, tmp_path, monkeypatch
+):
+    source = {"format": "text", "schema": {"value": "string"}, "max_files_per_batch": 1}
+    project = Project(spark, tmp_path, {**source, "latest_first": True})
+    for name in "abc":
+        project.land(name, name)
+    taken, take_batch = [], step.take_batch
+
+    def die_in_the_second(*given):
+        taken.append(given[-1])
+        if len(taken) == 2:
+            raise SourceError("killed")
+        return take_batch(*given)
+
+    monkeypatch.setattr(step, "take_batch", die_in_the_second)
+    assert "killed" in project.run().error
+    project.land("d", "d")
+    project.land("e", "e")
+    assert project.plan().files == 4
+    assert project.run().error is None
+    order = sorted(project.rows("_batch_id", "value").elements())
+    assert [value for _, value in order] == ["c", "b", "e", "d", "a"]
+    assert project.run().exit_code is ExitCode.NOTHING_NEW
+
+
+def test_the_newest_first_is_refused_where_a_transform_keeps_state(spark, tmp_path):
+    schema = {"at": "timestamp", "amount": "double"}
+    source = {"format": "json", "schema": schema, "max_files_per_batch": 1, "latest_first": True}
+    gathers = {"transform": "sums.py:sums", "event_time": {"column": "at"}}
+    project = Project(spark, tmp_path, source, {**gathers, "sink": {"mode": "append"}})
+    (tmp_path / "sums.py").write_text(WINDOWS)
+    project.land("a", '{"at": "2026-01-01T00:00:00Z", "amount": 1}')
+    report = project.run()
+    assert report.exit_code is ExitCode.TERMINAL
+    assert "would be dropped as late by what the transform keeps in state" in report.error
+
+
+# --- files that were read ---
+
+
+def test_files_that_were_read_are_archived_and_a_backfill_finds_them_there(spark, tmp_path):
+    project = Project(
+        spark,
+        tmp_path,
+        {
+            "format": "json",
+            "schema": {"a": "bigint", "at": "timestamp"},
+            "file_date": "%Y-%m-%d",
+            "clean_source": "archive",
+            "archive": str(tmp_path / "archive"),
+        },
+        {"event_time": {"column": "at"}, "dedup": {"keys": ["a"], "within": "forever"}},
+    )
+    row = '{"a": %d, "at": "2026-01-31T00:00:00Z"}\n'
+    project.land("2026-01-31/ü %20.json", row % 1)
+    project.land("2026-01-31/b.json", row % 2 + "{broken")
+    project.land("2026-01-31/c.json.gz", gzip.compress((row % 3).encode() * 99)[:-9])
+    report = project.run()
+    assert (report.counts.read, report.counts.written, report.counts.quarantined) == (4, 2, 2)
+    assert [path.name for path in project.landing.rglob("*.*")] == ["c.json.gz"]
+    kept = sorted(path.name for path in (tmp_path / "archive" / "2026-01-31").iterdir())
+    assert kept == ["b.json", "ü %20.json"]
+    assert (project.plan().reason, project.plan().warnings) == ("nothing is new", [])
+    again = project.run(window=FIRST_DAY).counts
+    assert (again.read, again.written, again.duplicate) == (4, 0, 4)
+    replaced = project.run(window=FIRST_DAY, write="replace")
+    assert "Put them back into the landing folder" in replaced.error
 
 
 # --- the probe and Spark ---

@@ -348,3 +348,25 @@ def test_what_a_record_begins_with_must_tell_lines_apart(tmp_path, changes, said
     Step.model_validate(
         step(source=LOG | {"line_start_pattern": "[0-9]"}, event_time=..., dedup=...)
     )
+
+
+@pytest.mark.parametrize(
+    ("entries", "dedup", "says"),
+    [
+        ({}, {}, "without a bound one batch takes the whole backlog"),
+        ({"max_files_per_batch": 1, "ordered_by": "name"}, {}, "older ones wait before them"),
+        ({"max_files_per_batch": 1}, {"late": "drop"}, "late: drop makes that decide"),
+        ({"max_files_per_batch": 1}, {"late": "keep"}, "late: keep makes that decide"),
+        ({"max_files_per_batch": 1}, {"memory": "state"}, "memory: state makes that decide"),
+        (
+            {"max_files_per_batch": 1},
+            {"order_by": ["at"], "first_arrives_first": True},
+            "first_arrives_first makes that decide",
+        ),
+    ],
+)
+def test_the_newest_first_is_refused_where_the_order_decides(tmp_path, entries, dedup, says):
+    schema = {"id": "string", "at": "timestamp"}
+    source = {"path": "in", "format": "json", "schema": schema, "latest_first": True, **entries}
+    remembered = {"keys": ["id"], "within": "2 days", **dedup}
+    assert says in refusal(tmp_path, step(source=source, dedup=remembered))

@@ -76,7 +76,9 @@ def _clicks(rng: random.Random, row: dict) -> list[dict]:
         seconds = -30  # the clocks of two machines
     click = {
         "click_id": f"k{row['impression_id']}",
-        "impression_id": row["impression_id"] if rng.random() > 0.01 else f"x{row['impression_id']}",
+        "impression_id": row["impression_id"]
+        if rng.random() > 0.01
+        else f"x{row['impression_id']}",
         "clicked_at": f"{shown + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}",
         "country": rng.choice(("DE", "FR", "GB", "US")) if rng.random() > 0.01 else "Germany",
     }

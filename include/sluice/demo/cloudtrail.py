@@ -58,7 +58,9 @@ def generate_landings(seed: int = 7, events: int = 100) -> Iterator[Landing]:
 
 def _name(rng: random.Random, at: datetime, region: str, kind: str = "CloudTrail") -> str:
     """The path CloudTrail gives a file."""
-    unique = "".join(rng.choices("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789", k=16))
+    unique = "".join(
+        rng.choices("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789", k=16)
+    )
     return (
         f"AWSLogs/{ACCOUNT}/{kind}/{region}/{at:%Y/%m/%d}/"
         f"{ACCOUNT}_{kind}_{region}_{at:%Y%m%dT%H%MZ}_{unique}.json.gz"

@@ -38,6 +38,8 @@ def _reader_options(source: FileSource, pattern: str) -> dict[str, str]:
         ours["maxFilesPerTrigger"] = str(source.max_files_per_batch)
     if source.max_bytes_per_batch:
         ours["maxBytesPerTrigger"] = str(source.max_bytes_per_batch)
+    if source.latest_first:
+        ours["latestFirst"] = "true"
     if source.format not in EMBEDDED:
         ours["wholetext"] = str(reads_whole_files(source)).lower()
     return {"maxFileAge": _FOR_EVER, **source.options, **ours}

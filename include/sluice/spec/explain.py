@@ -137,7 +137,7 @@ def _advise_field(name: str, at: At, raw: dict) -> str:
 
 def _advise_missing(at: At, raw: dict) -> str:
     if at[-1] == "format":
-        return "Write 'json', 'csv', 'text', 'parquet', 'orc' or 'avro'"
+        return "Write 'json', 'csv', 'text', 'xml', 'parquet', 'orc' or 'avro'"
     if at[-1] == "schema":
         return "`sluice infer` proposes one from a sample"
     return f"Write `{at[-1]}: ...`"

@@ -24,8 +24,13 @@ class FileSource(Records):
     pattern: str = "*"
     """Glob that file names must match. Names that start with `.` or `_`, or end in `.tmp` or
     `._COPYING_`, are never read."""
-    format: Literal["json", "csv", "text", "parquet", "orc", "avro"]
-    """json, csv, text, parquet, orc or avro; text files also compressed, as their names say."""
+    format: Literal["json", "csv", "text", "xml", "parquet", "orc", "avro"]
+    """json, csv, text, xml, parquet, orc or avro; text files also compressed, as their names
+    say."""
+    row_tag: str | None = Field(default=None, pattern=r"^[A-Za-z_][\w.:-]*$")
+    """XML only: the element that is a row, wherever in a file it stands. A file is read whole."""
+    attribute_prefix: str = ""
+    """XML only: what stands before the name of an attribute in the name of its column."""
     multi_line: bool = False
     """JSON: one array or object spread over lines per file. CSV: quoted values may hold line
     breaks."""
@@ -51,6 +56,9 @@ class FileSource(Records):
     """What sorts in the order in which files arrive: their names (a time or a counter leads them)
     or their folders (`dt=2026-01-31/`, whatever the names). On S3 the probe then lists only the end
     of the folder, not a history of a million objects."""
+    latest_first: bool = False
+    """The newest files of a backlog come first, in batches as large as the bounds below say; the
+    older ones follow, in this run or, where its `budget` is spent, in later ones."""
     notifications: Notifications | None = None
     """S3 only: a queue names the new objects to scheduled runs. Without it each run lists the
     folder."""
@@ -62,7 +70,8 @@ class FileSource(Records):
     refused: ClassVar[dict[str, str]] = {
         "filenameonly": "a file is known by its whole path, and of two files of one name in two "
         "folders it reads one",
-        "latestfirst": "what a row finds in the table then hangs on how the backlog was cut",
+        "latestfirst": "what a row finds in the table then hangs on how the backlog was cut; where "
+        "that decides nothing, write `latest_first: true`",
         "maxfileage": "it passes over old files without a word",
         "cleansource": "Spark cleans a batch when it plans the next, so never a run's last, and "
         "passes over what fails; write `clean_source: delete` or `archive`",
@@ -73,7 +82,9 @@ class FileSource(Records):
         "modifiedbefore": "the probe would find younger files waiting in each run",
     }
     own_fields: ClassVar[dict[str, str]] = {
+        "rowtag": "`row_tag`",
         "sourcearchivedir": "`archive: <folder>`",
+        "attributeprefix": "`attribute_prefix`",
         "pathglobfilter": "`pattern`",
         "recursivefilelookup": "nothing (folders are always read with those below them)",
     }
@@ -89,6 +100,23 @@ class FileSource(Records):
             raise ValueError(
                 "`ordered_by` shortens listings, and with `notifications` a listing is an audit, "
                 "which is always whole; leave out one of the two"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_latest_first(self) -> "FileSource":
+        if not self.latest_first:
+            return self
+        if not self.is_bounded:
+            raise ValueError(
+                "`latest_first` orders batches, and without a bound one batch takes the whole "
+                "backlog; write `max_files_per_batch` or `max_bytes_per_batch`"
+            )
+        given = [name for name in ("ordered_by", "notifications") if getattr(self, name)]
+        if given:
+            raise ValueError(
+                f"`{given[0]}` lets a run look for files behind those that were read, and with "
+                "`latest_first` older ones wait before them; leave out one of the two"
             )
         return self
 
@@ -151,6 +179,12 @@ class FileSource(Records):
 
     @model_validator(mode="after")
     def _check_text(self) -> "FileSource":
+        if (self.format == "xml") != (self.row_tag is not None):
+            raise ValueError(
+                "format xml needs `row_tag: <name>`, the element that is a row"
+                if self.format == "xml"
+                else "`row_tag` goes with `format: xml`"
+            )
         if self.format == "text" and list(self.columns.items()) != [("value", "string")]:
             raise ValueError("format text reads one column; write `schema: {value: string}`")
         return self
@@ -176,6 +210,11 @@ class FileSource(Records):
         return self
 
     @property
+    def newest_first(self) -> bool:
+        """As `latest_first` says."""
+        return self.latest_first
+
+    @property
     def fixed_folder(self) -> str:
         """The folder that everything lies below: `path`, or what comes before its first glob."""
         before = _MAGIC.split(self.path, maxsplit=1)[0]
@@ -199,8 +238,8 @@ class FileSource(Records):
 
     @property
     def spans_lines(self) -> bool:
-        """As `multi_line` and `line_start_pattern` say."""
-        return self.multi_line or self.line_start_pattern is not None
+        """As `multi_line` and `line_start_pattern` say; elements of XML always may."""
+        return self.multi_line or self.line_start_pattern is not None or self.format == "xml"
 
     @property
     def record_start(self) -> str | None:

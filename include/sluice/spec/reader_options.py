@@ -19,6 +19,10 @@ _OF_FORMAT = {
     "ignoreTrailingWhiteSpace inferSchema inputBufferSize maxCharsPerColumn maxColumns nanValue "
     "negativeInf nullValue positiveInf preferDate quote quoteAll sep unescapedQuoteHandling",
     "text": "compression encoding lineSep wholetext",
+    "xml": f"{_PARSER} arrayElementName attributePrefix declaration excludeAttribute "
+    "ignoreNamespace ignoreSurroundingSpaces indent inferSchema maxCharsPerColumn nullValue "
+    "prefersDecimal rootTag rowTag rowValidationXSDPath validateName valueTag wildcardColName "
+    "preferDate codec samplingRatio useLegacyXMLParser",
     "parquet": "compression datetimeRebaseMode int96RebaseMode mergeSchema",
     "orc": "compression mergeSchema",
     "avro": "avroSchema avroSchemaUrl compression datetimeRebaseMode "

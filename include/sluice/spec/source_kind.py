@@ -64,6 +64,11 @@ class SourceKind(Needs):
         return None
 
     @property
+    def newest_first(self) -> bool:
+        """True where what came last is read before what came earlier."""
+        return False
+
+    @property
     def reads_changes(self) -> bool:
         """True where rows that were changed or deleted come as well."""
         return False

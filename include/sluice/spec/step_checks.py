@@ -25,6 +25,8 @@ def check_inputs(step: "Step") -> None:
     for one in step.streams.values():
         if why := one.source.why_only_static:
             raise ValueError(why)
+    if any(source.newest_first for source in step.sources):
+        _check_newest_first(step)
     if not step.inputs:
         return
     for name in step.inputs:
@@ -50,6 +52,24 @@ def check_inputs(step: "Step") -> None:
                 "`max_malformed` judges the one source of a step; read this input in a step of its "
                 "own, with `source: {kind: table, step: ...}` here",
                 *("inputs", name, "source", "max_malformed"),
+            )
+
+
+def _check_newest_first(step: "Step") -> None:
+    """Raise ValueError where it decides the fate of a row that newer ones came before it."""
+    dedup = step.dedup
+    conflicts = {
+        "inputs": len(step.streams) > 1,
+        "memory: state": dedup is not None and dedup.memory == "state",
+        "late: keep": dedup is not None and dedup.late == "keep",
+        "late: drop": dedup is not None and dedup.late == "drop",
+        "first_arrives_first": dedup is not None and dedup.first_arrives_first,
+    }
+    for name, given in conflicts.items():
+        if given:
+            raise ValueError(
+                f"with `latest_first` older rows come behind newer ones, and {name} makes that "
+                "decide what becomes of them; leave one of the two out"
             )
 
 

@@ -29,6 +29,7 @@ from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
     check_places,
     refuse_incomparable,
+    refuse_newest_first,
     refuse_replacing,
     refuse_unjudged,
 )
@@ -51,6 +52,7 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
     rules = _compile(run, step, columns, of_inputs)
     gathers = step.transform is not None and is_stateful(frame)
     refuse_replacing(run, step, gathers)
+    refuse_newest_first(run, step, gathers)
     if _reads_beyond_range(run, step):
         frame = _only_range(run, step, frame)
     frame, keys = _remember_time(step, mark_time(frame, step, columns), columns)

@@ -150,6 +150,21 @@ def refuse_replacing(run: Run, step: Step, gathers: bool) -> None:
         )
 
 
+def refuse_newest_first(run: Run, step: Step, gathers: bool) -> None:
+    """Raise SpecError for a state that rows reach in another order than they came in.
+
+    Args: gathers: the transform keeps state.
+    """
+    if gathers and any(source.newest_first for source in step.sources):
+        raise SpecError(
+            "with `latest_first` the newest files move the watermark first, and the rows of older "
+            "ones would be dropped as late by what the transform keeps in state",
+            where=f"{run.where(step)}: source.latest_first",
+            value=step.transform,
+            do="Leave `latest_first` out, or gather the rows in a step of its own behind this one",
+        )
+
+
 def _find_readers(run: Run, step: Step) -> list[str]:
     """Steps that read a step's table as a stream of new rows: of its pipeline, and of the others in
     the folder. A file that cannot be read runs nothing."""

@@ -15,6 +15,7 @@ from ...spec import Records
 from .csv_records import parse_csv, split_records
 from .json_records import parse_json, split_documents
 from .layouts import Layout, reads_whole_files
+from .xml_records import parse_xml, split_elements
 
 _BLANK = " \t\r\n"
 _BREAK = r"(?>\r\n|\r|\n)"
@@ -58,6 +59,8 @@ def parse_text(
         )
     elif source.format == "json":
         parsed = parse_json(lines, source)
+    elif source.format == "xml":
+        parsed = parse_xml(lines, source)
     else:
         parsed = parse_csv(lines, source, layouts, among)
     defect = F.when(~F.col("_valid"), F.lit(f"not valid {source.encoding}")).otherwise(
@@ -99,6 +102,8 @@ def _split(lines: DataFrame, source: Records) -> DataFrame:
         return _split_at_starts(lines, source, source.record_start)
     elif source.format == "text":
         records = F.array(RAW)
+    elif source.format == "xml":
+        records = split_elements(RAW, source)
     else:
         records = (
             split_documents(RAW, "_valid")
