@@ -136,15 +136,13 @@ def make_streams(folder, chance: random.Random, many: str, kinds: dict[str, str]
 
 
 @pytest.mark.parametrize("many", KINDS)
-def test_any_cut_gives_what_one_query_over_all_rows_gives(spark, tmp_path, monkeypatch, many):
+def test_any_cut_equals_one_query(spark, tmp_path, monkeypatch, many):
     chance = random.Random(many)
     check_history(spark, make_streams(tmp_path, chance, many, KINDS[many]), chance, monkeypatch)
 
 
 @pytest.mark.parametrize("seed", EXAMPLES)
 @pytest.mark.parametrize(("many", "kind"), ALONE)
-def test_any_cut_of_any_history_gives_what_one_query_gives(
-    spark, tmp_path, monkeypatch, many, kind, seed
-):
+def test_any_history_equals_one_query(spark, tmp_path, monkeypatch, many, kind, seed):
     chance, sql = random.Random(f"{kind} {seed}"), KINDS[many][kind]
     check_history(spark, make_streams(tmp_path, chance, many, {kind: sql}), chance, monkeypatch)
