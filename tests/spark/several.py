@@ -1,4 +1,5 @@
-"""Two inputs that meet: a shop of advertisements whose impressions and clicks come apart."""
+"""Inputs that meet: a shop of advertisements whose impressions and clicks come apart, or streams of
+other names and columns."""
 
 import json
 from collections import Counter
@@ -12,6 +13,7 @@ from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TEN_MINUTES = timedelta(minutes=10)
 LEFT = """SELECT i.ad, i.id, i.at, c.at AS clicked FROM impressions i LEFT JOIN clicks c
   ON i.id = c.id AND c.at BETWEEN i.at AND i.at + INTERVAL 1 HOUR"""
 
@@ -31,32 +33,38 @@ def clicked(id_: object, minutes: float) -> dict:
     return {"id": str(id_), "at": moment(minutes)}
 
 
+SCHEMAS = {
+    "impressions": {"ad": "string", "id": "string", "at": "timestamp"},
+    "clicks": {"id": "string", "at": "timestamp"},
+}
+"""The columns of each stream of files."""
+
+
 @dataclass
 class Ads:
     """The pipeline, its landing folders and its root, all below a folder. `changes`: of the step;
-    `asked`: of each input."""
+    `asked`: of each input; `schemas`: of each that is a folder of files."""
 
     folder: Path
     transform: str = LEFT
     python: bool = False
     changes: dict = field(default_factory=dict)
     asked: dict[str, dict] = field(default_factory=dict)
+    schemas: dict[str, dict[str, str]] = field(default_factory=lambda: SCHEMAS)
     landed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("impressions", "clicks"):
+        for name in self.schemas:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.write()
 
     def source(self, name: str) -> dict:
-        """Files of one of the two."""
-        columns = {"id": "string", "at": "timestamp"}
-        schema = {"ad": "string", **columns} if name == "impressions" else columns
+        """Files of one of them."""
         return {
             "kind": "files",
             "path": str(self.folder / name),
             "format": "json",
-            "schema": schema,
+            "schema": self.schemas[name],
         }
 
     def write(self) -> None:
@@ -68,7 +76,7 @@ class Ads:
                 "watermark": "10 minutes",
                 **self.asked.get(name, {}),
             }
-            for name in ("impressions", "clicks")
+            for name in self.schemas
         }
         inputs |= {name: one for name, one in self.asked.items() if name not in inputs}
         code = "t.py:join" if self.python else "t.sql"
@@ -100,16 +108,16 @@ class Ads:
 
     def rows(self, spark, *columns: str) -> Counter:
         """The target as a multiset."""
-        rows = spark.read.format("delta").load(self.table()).select(*columns)
+        rows = spark.read.format("delta").load(self.table()).selectExpr(*columns)
         return Counter(tuple(row) for row in rows.collect())
 
     def expected(self, spark, *columns: str) -> Counter:
         """What the same SQL gives over all that ever landed."""
-        for name in ("impressions", "clicks"):
-            schema = ", ".join(f"{c} {t}" for c, t in self.source(name)["schema"].items())
+        for name, columns_of in self.schemas.items():
+            schema = ", ".join(f"{c} {t}" for c, t in columns_of.items())
             files = str(self.folder / name)
             spark.read.schema(schema).json(files).createOrReplaceTempView(name)
-        rows = spark.sql(self.transform).select(*columns).collect()
-        for name in ("impressions", "clicks"):
+        rows = spark.sql(self.transform).selectExpr(*columns).collect()
+        for name in self.schemas:
             spark.catalog.dropTempView(name)
         return Counter(tuple(row) for row in rows)

@@ -4,6 +4,7 @@ Spark compares the types of a state's columns and nothing else: it would go on s
 sums of `a`, or fill windows of five minutes into those of ten.
 """
 
+import re
 from collections.abc import Iterator
 
 from py4j.java_gateway import JavaObject
@@ -42,17 +43,15 @@ def _describe(node: JavaObject) -> Iterator[str]:
     name = kind(node)
     if name == "Aggregate":
         groups = ", ".join(_sql(group) for group in items(node.groupingExpressions()))
-        calls = sorted(
-            _sql(part)
-            for made in items(node.aggregateExpressions())
-            for part in walk(made)
-            if kind(part) == "AggregateExpression"
-        )
+        made = (part for one in items(node.aggregateExpressions()) for part in walk(one))
+        calls = sorted({_sql(part) for part in made if kind(part) == "AggregateExpression"})
         yield f"aggregation by {groups or 'nothing'} of {', '.join(calls) or 'nothing'}"
     elif _keeps(node) and name == "Join":
         condition = node.condition()
-        on = _sql(condition.get()) if condition.nonEmpty() else "nothing"
+        on = _sql(condition.get(), node) if condition.nonEmpty() else "nothing"
         yield f"join {node.joinType().sql().lower()} on {on}"
+    elif name == "Distinct":
+        yield f"distinct rows of {', '.join(_sql(column) for column in items(node.output()))}"
     elif "Deduplicate" in name:
         yield f"{name} by {', '.join(_sql(key) for key in items(node.keys()))}"
     elif _keeps(node):
@@ -69,7 +68,9 @@ def _describe_windows(node: JavaObject) -> Iterator[str]:
         return
     made = items(node.projectList()) if kind(node) == "Project" else items(node.output())
     for column in made:
-        if kind(column) == "Alias" and any(column.metadata().contains(mark) for mark in _WINDOW):
+        if kind(column) != "Alias" or kind(column.child()) == "AttributeReference":
+            continue  # a window that has another name now is the same
+        if any(column.metadata().contains(mark) for mark in _WINDOW):
             yield f"window {_sql(column.child())}"
     if kind(node) == "Expand":
         for projection in items(node.projections()):
@@ -78,5 +79,14 @@ def _describe_windows(node: JavaObject) -> Iterator[str]:
                     yield f"window {_sql(part)}"
 
 
-def _sql(expression: JavaObject) -> str:
-    return str(expression.sql())
+def _sql(expression: JavaObject, join: JavaObject | None = None) -> str:
+    """An expression in SQL, its columns by their names alone, or in a join by side and name: what a
+    query calls the inputs may change."""
+    said = str(expression.sql())
+    for column in items(expression.references().toSeq()):
+        side = ""
+        if join is not None:
+            side = "left." if join.left().outputSet().contains(column) else "right."
+        alone = rf"(?<![\w`.]){re.escape(column.sql())}(?![\w`])"
+        said = re.sub(alone, (side + column.name()).replace("\\", r"\\"), said)
+    return said

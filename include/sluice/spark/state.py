@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from .columns import quote
+
 _AGGREGATES = {"stateStoreSave", "sessionWindowStateStoreSaveExec"}
 _JOIN = "symmetricHashJoin"
 
@@ -51,17 +53,19 @@ def _count_groups(name: str, state: DataFrame) -> Kept:
     window = _find_window(state)
     if window is None:
         return Kept(name, state.count(), "group")
-    end = F.unix_millis(F.col(f"key.`{window}`.end"))
+    end = F.unix_millis(F.col(f"{window}.end"))
     ((amount, first, last),) = state.select(F.count("*"), F.min(end), F.max(end)).collect()
     return Kept(name, amount, "group", _moment(first), _moment(last))
 
 
 def _find_window(state: DataFrame) -> str | None:
-    """The field of the key that is a window."""
-    key = state.schema["key"].dataType
-    for field in key.fields if isinstance(key, StructType) else ():
-        if isinstance(field.dataType, StructType) and field.dataType.names == ["start", "end"]:
-            return field.name
+    """Where the window of a group lies: in its key, of a session in its value, because its end
+    moves."""
+    for part in ("key", "value"):
+        held = state.schema[part].dataType
+        for field in held.fields if isinstance(held, StructType) else ():
+            if isinstance(field.dataType, StructType) and field.dataType.names == ["start", "end"]:
+                return f"{part}.{quote(field.name)}"
     return None
 
 

@@ -64,6 +64,11 @@ def _nodes(query: JavaObject) -> list[tuple[str, JavaObject]]:
     return [(name, node) for node in nodes if (name := _name_of(node))]
 
 
+def is_of_input(node: JavaObject) -> bool:
+    """True for a plan's node that holds the watermark which an input declares."""
+    return bool(_name_of(node))
+
+
 def _name_of(node: JavaObject) -> str:
     return str(json.loads(node.eventTime().metadata().json()).get(_MARK, ""))
 

@@ -112,7 +112,7 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> None
     if step.transform is None:
         return
     where = f"{run.where(step)}: transform {step.transform}"
-    inputs.told = check_placement(frame, where)
+    inputs.told = check_placement(frame, where, several=len(inputs.intakes) > 1)
     check_output_mode(frame, step.output_mode, where)
     if step.target is not None and step.target.keys:
         check_groups(frame, where)

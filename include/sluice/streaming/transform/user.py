@@ -15,6 +15,10 @@ from ...spec.user_code import load_code
 
 _PLACE = re.compile(r"\bline (\d+),? pos (\d+)")
 """Where Spark says that SQL is wrong: a line from 1, a place in it from 0."""
+_WITHOUT_SUBQUERY = (
+    "Write a join of the two: LEFT SEMI JOIN for EXISTS and IN, LEFT JOIN ... WHERE c.id IS NULL "
+    "for NOT EXISTS, with a condition on both event times"
+)
 
 
 def _check_parameters(
@@ -74,7 +78,9 @@ def run_sql(views: dict[str, DataFrame], sql: str, where: str) -> DataFrame:
         raise SpecError(
             f"the SQL cannot run: {sql_message(error)}{_place_of(str(error))}",
             where=where,
-            do="`sluice validate --spark` checks it without data",
+            do=_WITHOUT_SUBQUERY
+            if "SUBQUERY_EXPRESSION.STREAMING_QUERY" in str(error)
+            else "`sluice validate --spark` checks it without data",
         ) from None
 
 

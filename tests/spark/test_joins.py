@@ -1,0 +1,127 @@
+"""Joins with tables and of streams: every kind gives what a query over tables gives, whatever the
+keys are and however large one side is."""
+
+from collections import Counter
+
+import pytest
+from sluice.report.step_notes import step_notes
+
+from tests.spark.several import Ads, clicked, moment, shown
+
+NEAR = "b.at BETWEEN a.at AND a.at + INTERVAL 30 MINUTES"
+
+
+@pytest.fixture
+def prices(spark, tmp_path):
+    """A table with prices, and how to fill it anew."""
+    place = str(tmp_path / "prices")
+
+    def fill(schema: str, *rows: tuple) -> str:
+        frame = spark.createDataFrame(rows, schema).write.format("delta").mode("overwrite")
+        frame.option("overwriteSchema", "true").save(place)
+        return place
+
+    return fill
+
+
+def beside_prices(folder, place: str, sql: str) -> Ads:
+    """Impressions and a static table."""
+    static = {"source": {"kind": "table", "path": place}, "static": True}
+    schemas = {"impressions": {"ad": "string", "id": "string", "at": "timestamp"}}
+    return Ads(folder, sql, asked={"prices": static}, schemas=schemas)
+
+
+EACH = """SELECT '{0}' AS kind, i.id, {1} AS price FROM {2} {3} ON i.id = p.id"""
+OF_A_TABLE = " UNION ALL ".join(
+    [
+        EACH.format("inner", "p.price", "impressions i JOIN", "prices p"),
+        EACH.format("left", "p.price", "impressions i LEFT JOIN", "prices p"),
+        EACH.format("right", "p.price", "prices p RIGHT JOIN", "impressions i"),
+        EACH.format("semi", "NULL", "impressions i LEFT SEMI JOIN", "prices p"),
+        EACH.format("anti", "NULL", "impressions i LEFT ANTI JOIN", "prices p"),
+        "SELECT 'in', id, NULL FROM impressions WHERE id IN (SELECT id FROM prices)",
+        "SELECT 'not exists', id, NULL FROM impressions i "
+        "WHERE NOT EXISTS (SELECT 1 FROM prices p WHERE p.id = i.id)",
+    ]
+)
+
+
+def test_every_join_with_a_table_gives_what_it_gives_over_tables(spark, tmp_path, prices):
+    place = prices("id string, price int", ("1", 5), ("1", 6), ("3", 7), (None, 8))
+    ads = beside_prices(tmp_path, place, OF_A_TABLE)
+    ads.land("impressions", shown(1, 0), shown(2, 0), {"id": None, "at": moment(0)})
+    report = ads.run()
+    assert report.error is None
+    spark.read.format("delta").load(place).createOrReplaceTempView("prices")
+    columns = ("kind", "id", "price")
+    assert ads.rows(spark, *columns) == ads.expected(spark, *columns)
+    kinds = Counter(row[0] for row in ads.rows(spark, *columns).elements())
+    assert kinds == Counter(
+        {"inner": 2, "left": 4, "right": 4, "semi": 1, "anti": 2, "in": 1, "not exists": 2}
+    )
+
+
+CHANGED = {
+    "a_column_is_gone": ("id string, cost int", ("1", 5), "price"),
+    "a_key_of_another_type": ("id int, price int", (1, 5), ""),
+    "a_column_of_another_type": ("id string, price string", ("1", "5 EUR"), "price"),
+    "a_column_more": ("id string, price int, note string", ("1", 5, "new"), ""),
+}
+"""What a table has now; the column that the error names, or none where the run goes on."""
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_a_table_of_another_schema_than_before(spark, tmp_path, prices, case):
+    place = prices("id string, price int", ("1", 5))
+    sql = "SELECT i.id, p.price FROM impressions i LEFT JOIN prices p ON i.id = p.id"
+    ads = beside_prices(tmp_path, place, sql)
+    ads.land("impressions", shown(1, 0))
+    assert ads.run().error is None
+    schema, row, named = CHANGED[case]
+    prices(schema, row)
+    ads.land("impressions", shown(1, 1), shown(2, 1))
+    report = ads.run()
+    if named:
+        assert named in (report.error or "") and report.counts.written == 0
+        prices("id string, price int", ("1", 5))
+        report = ads.run()
+    assert report.error is None
+    assert ads.rows(spark, "id", "price") == Counter({("1", 5): 2, ("2", None): 1})
+
+
+def test_keys_that_are_null_or_nan_meet_as_in_a_query_over_tables(spark, tmp_path):
+    sql = f"""SELECT a.at, b.at AS met, CAST(a.x AS string) AS x, CAST(b.x AS string) AS y
+      FROM a FULL JOIN b ON a.x = b.x AND {NEAR}"""
+    ads = Ads(tmp_path, sql, schemas=dict.fromkeys("ab", {"x": "double", "at": "timestamp"}))
+    keys = [None, "NaN", -0.0, 0.0, 1.5]
+    for minute in (0, 15):
+        ads.land("a", *({"x": x, "at": moment(minute)} for x in keys))
+        ads.land("b", *({"x": x, "at": moment(minute + 1)} for x in reversed(keys)))
+        assert ads.run().error is None
+    for name in "ab":
+        ads.land(name, {"x": 9.0, "at": moment(10_000)})
+    assert ads.run().error is None
+    columns = ("at", "met", "x", "y")
+    found = ads.rows(spark, *columns)
+    assert found == ads.expected(spark, *columns)
+    assert sum(n for row, n in found.items() if row[2] is None or row[3] is None) == 4
+
+
+@pytest.mark.parametrize("large", ["impressions", "clicks"])
+def test_one_row_meets_a_side_of_twenty_thousand(spark, tmp_path, large):
+    ads, make = Ads(tmp_path), {"impressions": shown, "clicks": clicked}
+    small = "clicks" if large == "impressions" else "impressions"
+    at = {"impressions": 0.0, "clicks": 5.0}
+    ads.land(large, *(make[large](n, at[large]) for n in range(20_000)))
+    ads.land(small, make[small](7, at[small]))
+    assert ads.run().error is None
+    ads.land(small, make[small](19_999, at[small]))
+    report = ads.run()
+    assert report.error is None and report.counts.late == 0
+    assert "20,002 rows are held in state" in " ".join(step_notes(report.steps[0]))
+    for name in make:
+        ads.land(name, make[name]("last", 10_000))
+    assert ads.run().error is None
+    found = Counter(row[0] is None for row in ads.rows(spark, "clicked", "id").elements())
+    unmatched = 19_998 if large == "impressions" else 0
+    assert found == Counter({False: 3, True: unmatched})
