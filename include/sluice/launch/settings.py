@@ -67,6 +67,7 @@ def _has_python(pipeline: Pipeline) -> bool:
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+STATE_ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 
 
 PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")

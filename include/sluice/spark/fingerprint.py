@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
+from .custom_state import FUNCTION, PROCESSOR, describe_custom_state
 from .plans import analyzed_plan, items, joins_streams, kind, walk
 
 _WINDOW = ("spark.timeWindow", "spark.sessionWindow")
@@ -35,7 +36,7 @@ def _keeps(node: JavaObject) -> bool:
     name = kind(node)
     if name == "Join":
         return joins_streams(node)
-    return name in ("Aggregate", "Distinct") or "Deduplicate" in name or "State" in name
+    return name in ("Aggregate", "Distinct", PROCESSOR, FUNCTION) or "Deduplicate" in name
 
 
 def _describe(node: JavaObject) -> Iterator[str]:
@@ -56,8 +57,7 @@ def _describe(node: JavaObject) -> Iterator[str]:
     elif "Deduplicate" in name:
         yield f"{name} by {', '.join(_sql(key) for key in items(node.keys()))}"
     elif _keeps(node):
-        groups = ", ".join(_sql(group) for group in items(node.groupingAttributes()))
-        yield f"{name} by {groups}"
+        yield describe_custom_state(node)
     elif name == "EventTimeWatermark":
         yield f"watermark of {_sql(node.eventTime())}, {node.delay().toString()}"
     yield from _describe_windows(node)

@@ -14,16 +14,18 @@ from pyspark.sql.types import StructType
 
 _AGGREGATES = {"stateStoreSave", "sessionWindowStateStoreSaveExec"}
 _JOIN = "symmetricHashJoin"
+_PROCESSOR = "transformWithState"
+_FUNCTION = "applyInPandasWithState"
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What one operator keeps: groups or rows, and the first and last end of their windows, UTC;
-    None where they are no windows."""
+    """What one operator keeps: groups, rows, keys or timers; and the first and last end of their
+    windows, or expiry of the timers, UTC; None where they have none."""
 
     operator: str
     amount: int
-    unit: Literal["group", "row"]
+    unit: Literal["group", "row", "key", "timer"]
     closes_first: datetime | None = None
     closes_last: datetime | None = None
 

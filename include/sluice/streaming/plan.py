@@ -101,7 +101,7 @@ class Plan:
     `open_batch`: planned by an earlier try, which may have written of it. `definition`: digest of
     what decides fates. `stateful`: Spark keeps something from batch to batch, so a batch must be
     read, and only once. `gathers`: the transform does, so that a batch without records may make
-    rows.
+    rows. `declares`: it does so in variables of the user's own.
     """
 
     step: Step
@@ -118,6 +118,7 @@ class Plan:
     definition: str
     stateful: bool
     gathers: bool
+    declares: bool = False
 
     @property
     def outlet(self) -> Outlet:

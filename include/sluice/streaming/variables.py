@@ -1,0 +1,92 @@
+"""The state variables of a `transformWithState` from run to run: which changes leave what they hold
+as it was meant.
+
+Spark takes up a variable by its name, and its fields by theirs (the state is written as Avro). One
+that is not declared any more stays in the store without a word, and a field under another name is
+a new one, whose old content is gone.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from ..checkpoint import Checkpoint, Manifest
+from ..errors import PreflightError
+from ..spark.custom_state import Declared, Variable
+from .plan import Plan
+from .run import Run
+
+_WIDER = {("int", "bigint"), ("float", "double")}
+_BACK = "Write it as it was"
+
+
+def follow_variables(
+    run: Run, plan: Plan, manifest: Manifest, declared: Declared
+) -> dict[str, dict[str, Any]]:
+    """What is to be noted of a query's state variables, by name. Raises PreflightError for a change
+    that would lose, or mistake, what they hold."""
+    newest = Checkpoint.below(plan.place.checkpoint).newest_commit
+    now = {variable.name: _note(variable) for variable in declared.variables}
+    if newest is None and plan.open_batch is None:
+        return now  # nothing is held yet
+    for name, before in (manifest.variables or {}).items():
+        if name in now:
+            faults = _find_changes(before, now[name])
+        elif name in declared.deleted:
+            # Spark deletes it with the next batch: until then it has to be asked for.
+            now[name] = {**before, "deleted": before.get("deleted", _number(newest))}
+            continue
+        elif _number(newest) > before.get("deleted", _number(newest)):
+            continue
+        else:
+            faults = iter([_FORGOTTEN.format(name=name)])
+        for do in faults:
+            raise PreflightError(
+                f"state variable {name} holds what its declaration does not say any more",
+                where=f"{plan.where}: transform {plan.step.transform}",
+                value=f"before: {_tell(before)}; now: {_tell(now.get(name))}",
+                do=f"{do}. Or begin anew: `sluice reset {run.pipeline.name} --step "
+                f"{plan.step.name} --tables` reads everything again",
+            )
+    return now
+
+
+_FORGOTTEN = (
+    "Where it shall go, write `handle.deleteIfExists({name!r})` in `init` until a run has come "
+    "through; a variable that is only left out stays in the store for ever"
+)
+
+
+def _number(batch: int | None) -> int:
+    return -1 if batch is None else batch
+
+
+def _note(variable: Variable) -> dict[str, Any]:
+    types = [each.jsonValue() for each in variable.types]
+    return {"kind": variable.kind, "content": variable.content, "types": types}
+
+
+def _tell(note: dict[str, Any] | None) -> str:
+    return "not declared" if note is None else str(note["content"])
+
+
+def _find_changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """What to write instead of each change of a variable that is not allowed."""
+    if before["kind"] != now["kind"]:
+        yield f"{_BACK}, and declare the other under a new name"
+        return
+    (*old_keys, old), (*new_keys, new) = ([StructType.fromJson(t) for t in note["types"]]
+                                          for note in (before, now))
+    if old_keys != new_keys:
+        yield f"{_BACK}: the key of a map is what it is found by"
+    had = {field.name: field.dataType.simpleString() for field in old.fields}
+    has = {field.name: field.dataType.simpleString() for field in new.fields}
+    for name in had.keys() & has.keys():
+        if had[name] != has[name] and (had[name], has[name]) not in _WIDER:
+            yield f"{_BACK}: {name} may become wider (int to bigint, float to double), no other"
+    if had.keys() - has.keys() and has.keys() - had.keys():
+        yield (
+            f"{_BACK}: a new name would begin without its old content. Where fields shall go and "
+            "others come, let a run come through between the two"
+        )
