@@ -17,10 +17,6 @@ _IN_EVENT_TIME = (
     'Write timeMode="EventTime" and a watermark: a timer fires in the run that brings rows so much '
     "later than it"
 )
-_AFTER_STATE = (
-    "rows that an event-time timeout makes may be older than the watermark, and the operator above "
-    "it would drop them as late"
-)
 
 
 def check_custom_state(frame: DataFrame, mode: str, declared: Declared, where: str) -> None:
@@ -49,9 +45,13 @@ def _find_faults(node: JavaObject, mode: str) -> Iterator[tuple[str, str, str]]:
     """Why an operator is refused, what it says, and what to write."""
     if kind(node) == FUNCTION:
         time = node.timeout().toString()
-        clock, event, do = "ProcessingTimeTimeout", "EventTimeTimeout", (
-            "Write GroupStateTimeout.EventTimeTimeout, a watermark and "
-            "`state.setTimeoutTimestamp(...)`: it is over in the run that brings rows so much later"
+        clock, event, do = (
+            "ProcessingTimeTimeout",
+            "EventTimeTimeout",
+            (
+                "Write GroupStateTimeout.EventTimeTimeout, a watermark and "
+                "`state.setTimeoutTimestamp(...)`: it is over in the run that brings later rows"
+            ),
         )
     else:
         time, clock, event, do = _time_mode(node), "ProcessingTime", "EventTime", _IN_EVENT_TIME

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from ..errors import SpecError
 from .fault import sql_message
 from .jvm import jvm_of
-from .plans import analyzed_plan, items, kind, walk
+from .plans import analyzed_plan, items, keeps_state, kind, walk
 
 PROCESSOR = "TransformWithStateInPySpark"
 """The node of `transformWithState`, on rows and on pandas."""
@@ -48,10 +48,11 @@ class Variable:
 
 @dataclass(frozen=True)
 class Declared:
-    """What the processors of a query declare. `processors`: names of their classes; `deleted`:
-    variables that they delete."""
+    """The state of the user's own in a query. `operators`: Spark's names of them; `encoding`: how
+    Spark writes what the query keeps; `deleted`: variables that a processor deletes."""
 
-    processors: list[str] = field(default_factory=list)
+    operators: list[str] = field(default_factory=list)
+    encoding: str = "unsaferow"
     variables: list[Variable] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
 
@@ -63,15 +64,13 @@ class _Recorder(StatefulProcessorApiClient):
     def __init__(self, declared: Declared) -> None:
         self._declared = declared
 
-    def get_value_state(self, state_name, schema, ttl_duration_ms):  # type: ignore[no-untyped-def]
+    def get_value_state(self, state_name, schema, ttl_duration_ms):
         self._note(state_name, "value", ttl_duration_ms, schema)
 
-    def get_list_state(self, state_name, schema, ttl_duration_ms):  # type: ignore[no-untyped-def]
+    def get_list_state(self, state_name, schema, ttl_duration_ms):
         self._note(state_name, "list", ttl_duration_ms, schema)
 
-    def get_map_state(  # type: ignore[no-untyped-def]
-        self, state_name, user_key_schema, value_schema, ttl_duration_ms
-    ):
+    def get_map_state(self, state_name, user_key_schema, value_schema, ttl_duration_ms):
         self._note(state_name, "map", ttl_duration_ms, user_key_schema, value_schema)
 
     def delete_if_exists(self, state_name: str) -> None:
@@ -117,13 +116,22 @@ def find_custom_state(frame: DataFrame) -> list[JavaObject]:
     return [node for node in nodes if node.isStreaming() and kind(node) in (PROCESSOR, FUNCTION)]
 
 
+def choose_encoding(frame: DataFrame) -> str:
+    """How a query's state is written: as Avro, whose fields have names, so that a variable may get
+    others, where Spark takes it, which is of `transformWithState` alone."""
+    nodes = [node for node in walk(analyzed_plan(frame)) if node.isStreaming()]
+    keeping = {kind(node) for node in nodes if keeps_state(node)}
+    return "avro" if keeping == {PROCESSOR} else "unsaferow"
+
+
 def read_declared(frame: DataFrame, where: str) -> Declared:
     """What the processors of a query declare. Raises SpecError with what their `init` raised.
 
     Args: where: the step, for errors.
     """
-    declared = Declared()
-    for node in find_custom_state(frame):
+    nodes = find_custom_state(frame)
+    declared = Declared([kind(node) for node in nodes], choose_encoding(frame))
+    for node in nodes:
         if kind(node) == PROCESSOR:
             _ask(frame.sparkSession, node, declared, where)
     return declared
@@ -132,7 +140,6 @@ def read_declared(frame: DataFrame, where: str) -> Declared:
 def _ask(spark: SparkSession, node: JavaObject, declared: Declared, where: str) -> None:
     processor = _processor_of(spark, node)
     name = type(processor).__name__
-    declared.processors.append(name)
     try:
         processor.init(StatefulProcessorHandle(_Recorder(declared)))
         processor.close()

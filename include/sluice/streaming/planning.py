@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 
 from ..checkpoint import Checkpoint, Manifest, note_step, open_manifest
+from ..launch import STATE_ENCODING
 from ..quality.expectations import check_expectations
 from ..quality.rules import RowRule, compile_rules
 from ..sinks import prepare_sink
@@ -80,14 +81,20 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         definition=digest_definition(step, run.pipeline.folder),
         stateful=in_state or gathers,
         gathers=gathers,
-        declares=bool(declared.processors),
+        declared=declared,
     )
     check_memory(run, plan, manifest)
-    state = describe_state(frame, step.output_mode) if gathers else []
-    refuse_changed_state(run, plan, manifest, state)
-    variables = follow_variables(run, plan, manifest, declared)
-    _make_tables(run, plan, manifest, state=state or None, variables=variables or None)
+    _make_tables(run, plan, manifest, **_follow_state(run, plan, manifest, frame))
     return frame, plan
+
+
+def _follow_state(run: Run, plan: Plan, manifest: Manifest, frame: DataFrame) -> dict[str, Any]:
+    """What is noted of a query's state, by the fields of a manifest. Raises PreflightError where
+    it means something else than what the checkpoint holds."""
+    state = describe_state(frame, plan.step.output_mode) if plan.gathers else []
+    refuse_changed_state(run, plan, manifest, state)
+    variables = follow_variables(run, plan, manifest)
+    return {"state": state or None, "variables": variables or None}
 
 
 def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Target:
@@ -108,6 +115,7 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Decl
     where = f"{run.where(step)}: transform {step.transform}"
     inputs.told = check_placement(frame, where)
     declared = read_declared(frame, where)
+    run.spark.conf.set(STATE_ENCODING, declared.encoding)  # Spark's own check asks for it
     check_custom_state(frame, step.output_mode, declared, where)
     check_output_mode(frame, step.output_mode, where)
     return declared

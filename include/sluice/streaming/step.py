@@ -196,10 +196,9 @@ def _query(course: Course, plan: Plan) -> Query:
             # run moves anyway: only where it closes what is held it is worth it.
             NO_DATA_BATCHES: str(plan.gathers).lower(),
             WATERMARK_POLICY: course.step.watermark_policy,
-            # Avro knows a field by its name, and lets a variable get others; the aggregations that
-            # Spark has itself are faster without.
-            STATE_ENCODING: "avro" if plan.declares else "unsaferow",
+            STATE_ENCODING: plan.declared.encoding,
         },
+        own_state=bool(plan.declared.operators),
     )
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from ..checkpoint import Checkpoint, Manifest
 from ..errors import PreflightError
-from ..spark.custom_state import Declared, Variable
+from ..spark.custom_state import Variable
 from .plan import Plan
 from .run import Run
 
@@ -21,13 +21,11 @@ _WIDER = {("int", "bigint"), ("float", "double")}
 _BACK = "Write it as it was"
 
 
-def follow_variables(
-    run: Run, plan: Plan, manifest: Manifest, declared: Declared
-) -> dict[str, dict[str, Any]]:
+def follow_variables(run: Run, plan: Plan, manifest: Manifest) -> dict[str, dict[str, Any]]:
     """What is to be noted of a query's state variables, by name. Raises PreflightError for a change
     that would lose, or mistake, what they hold."""
-    newest = Checkpoint.below(plan.place.checkpoint).newest_commit
-    now = {variable.name: _note(variable) for variable in declared.variables}
+    newest, declared = Checkpoint.below(plan.place.checkpoint).newest_commit, plan.declared
+    now = {variable.name: _note(variable, declared.encoding) for variable in declared.variables}
     if newest is None and plan.open_batch is None:
         return now  # nothing is held yet
     for name, before in (manifest.variables or {}).items():
@@ -62,9 +60,18 @@ def _number(batch: int | None) -> int:
     return -1 if batch is None else batch
 
 
-def _note(variable: Variable) -> dict[str, Any]:
+def _note(variable: Variable, encoding: str) -> dict[str, Any]:
     types = [each.jsonValue() for each in variable.types]
-    return {"kind": variable.kind, "content": variable.content, "types": types}
+    return {
+        "kind": variable.kind,
+        "content": variable.content,
+        "types": types,
+        "encoding": encoding,
+    }
+
+
+def _types(note: dict[str, Any]) -> list[StructType]:
+    return [StructType.fromJson(each) for each in note["types"]]
 
 
 def _tell(note: dict[str, Any] | None) -> str:
@@ -76,8 +83,13 @@ def _find_changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     if before["kind"] != now["kind"]:
         yield f"{_BACK}, and declare the other under a new name"
         return
-    (*old_keys, old), (*new_keys, new) = ([StructType.fromJson(t) for t in note["types"]]
-                                          for note in (before, now))
+    if before["encoding"] != "avro" and before["types"] != now["types"]:
+        yield (
+            f"{_BACK}: beside another operator with state (an aggregation, a join, `dedup`) the "
+            "fields of a variable are known by their places alone"
+        )
+        return
+    (*old_keys, old), (*new_keys, new) = map(_types, (before, now))
     if old_keys != new_keys:
         yield f"{_BACK}: the key of a map is what it is found by"
     had = {field.name: field.dataType.simpleString() for field in old.fields}
