@@ -49,12 +49,14 @@ class Variable:
 @dataclass(frozen=True)
 class Declared:
     """The state of the user's own in a query. `operators`: Spark's names of them; `encoding`: how
-    Spark writes what the query keeps; `deleted`: variables that a processor deletes."""
+    Spark writes what the query keeps; `deleted`: variables that a processor deletes; `initial`:
+    columns of an initial state, empty for none."""
 
     operators: list[str] = field(default_factory=list)
     encoding: str = "unsaferow"
     variables: list[Variable] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    initial: str = ""
 
 
 class _Recorder(StatefulProcessorApiClient):
@@ -130,10 +132,15 @@ def read_declared(frame: DataFrame, where: str) -> Declared:
     Args: where: the step, for errors.
     """
     nodes = find_custom_state(frame)
-    declared = Declared([kind(node) for node in nodes], choose_encoding(frame))
-    for node in nodes:
-        if kind(node) == PROCESSOR:
-            _ask(frame.sparkSession, node, declared, where)
+    processors = [node for node in nodes if kind(node) == PROCESSOR]
+    initial = [
+        node.initialState().schema().toDDL() for node in processors if node.hasInitialState()
+    ]
+    declared = Declared(
+        [kind(node) for node in nodes], choose_encoding(frame), initial="; ".join(initial)
+    )
+    for node in processors:
+        _ask(frame.sparkSession, node, declared, where)
     return declared
 
 

@@ -18,46 +18,58 @@ from .plan import Plan
 from .run import Run
 
 _WIDER = {("int", "bigint"), ("float", "double")}
+_INITIAL = "initial state"
 _BACK = "Write it as it was"
-
-
-def follow_variables(run: Run, plan: Plan, manifest: Manifest) -> dict[str, dict[str, Any]]:
-    """What is to be noted of a query's state variables, by name. Raises PreflightError for a change
-    that would lose, or mistake, what they hold."""
-    newest, declared = Checkpoint.below(plan.place.checkpoint).newest_commit, plan.declared
-    now = {variable.name: _note(variable, declared.encoding) for variable in declared.variables}
-    if newest is None and plan.open_batch is None:
-        return now  # nothing is held yet
-    for name, before in (manifest.variables or {}).items():
-        if name in now:
-            faults = _find_changes(before, now[name])
-        elif name in declared.deleted:
-            # Spark deletes it with the next batch: until then it has to be asked for.
-            now[name] = {**before, "deleted": before.get("deleted", _number(newest))}
-            continue
-        elif _number(newest) > before.get("deleted", _number(newest)):
-            continue
-        else:
-            faults = iter([_FORGOTTEN.format(name=name)])
-        for do in faults:
-            raise PreflightError(
-                f"state variable {name} holds what its declaration does not say any more",
-                where=f"{plan.where}: transform {plan.step.transform}",
-                value=f"before: {_tell(before)}; now: {_tell(now.get(name))}",
-                do=f"{do}. Or begin anew: `sluice reset {run.pipeline.name} --step "
-                f"{plan.step.name} --tables` reads everything again",
-            )
-    return now
-
-
 _FORGOTTEN = (
     "Where it shall go, write `handle.deleteIfExists({name!r})` in `init` until a run has come "
     "through; a variable that is only left out stays in the store for ever"
 )
 
 
-def _number(batch: int | None) -> int:
-    return -1 if batch is None else batch
+def follow_variables(run: Run, plan: Plan, manifest: Manifest) -> dict[str, dict[str, Any]]:
+    """What is to be noted of a query's state variables, by name. Raises PreflightError for a change
+    that would lose, or mistake, what they hold."""
+    declared, newest = plan.declared, Checkpoint.below(plan.place.checkpoint).newest_commit
+    now = {each.name: _note(each, declared.encoding) for each in declared.variables}
+    initial = {_INITIAL: {"content": declared.initial}} if declared.initial else {}
+    if newest is None and plan.open_batch is None:
+        return now | initial  # nothing is held yet
+    noted, batch = dict(manifest.variables or {}), -1 if newest is None else newest
+    before = noted.pop(_INITIAL, None)
+    if initial and before != initial[_INITIAL]:
+        why = "is read by the first batch of a stream, and this one has begun: it would be ignored"
+        raise _refuse(run, plan, _INITIAL, why, (before, initial[_INITIAL]), "Leave it out")
+    kept = {}
+    for name, held in noted.items():
+        deleted = held.get("deleted")
+        if name in now:
+            faults = _find_changes(held, now[name])
+        elif name in declared.deleted:
+            # Spark deletes it with the next batch: until then it has to be asked for.
+            kept[name] = {**held, "deleted": batch if deleted is None else deleted}
+            continue
+        elif deleted is not None and batch > deleted:
+            continue
+        else:
+            faults = iter([_FORGOTTEN.format(name=name)])
+        for do in faults:
+            why = "holds what its declaration does not say any more"
+            raise _refuse(run, plan, f"state variable {name}", why, (held, now.get(name)), do)
+    return now | kept | initial
+
+
+def _refuse(
+    run: Run, plan: Plan, what: str, why: str, notes: tuple[dict | None, dict | None], do: str
+) -> PreflightError:
+    """The refusal of a change. Args: notes: before and now; None for nothing."""
+    before, now = ("nothing" if note is None else note["content"] for note in notes)
+    return PreflightError(
+        f"{what} {why}",
+        where=f"{plan.where}: transform {plan.step.transform}",
+        value=f"before: {before}; now: {now}",
+        do=f"{do}. Or begin anew: `sluice reset {run.pipeline.name} --step {plan.step.name} "
+        "--tables` reads everything again",
+    )
 
 
 def _note(variable: Variable, encoding: str) -> dict[str, Any]:
@@ -72,10 +84,6 @@ def _note(variable: Variable, encoding: str) -> dict[str, Any]:
 
 def _types(note: dict[str, Any]) -> list[StructType]:
     return [StructType.fromJson(each) for each in note["types"]]
-
-
-def _tell(note: dict[str, Any] | None) -> str:
-    return "not declared" if note is None else str(note["content"])
 
 
 def _find_changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
