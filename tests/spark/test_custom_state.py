@@ -307,7 +307,9 @@ def test_variables_and_their_fields_come_go_and_widen_and_keep_what_they_hold(sp
     for run, (init, body) in enumerate(EVOLVED):
         (tmp_path / "t.py").write_text(COUNTS.format(init=init, body=body))
         shop.land(f"{run}.json", lines(("ann", "/", run)))
-        assert shop.run().error is None
+        report = shop.run()
+        assert report.error is None
+        assert [(kept.unit, kept.amount) for kept in report.steps[0].held] == [("key", 1)]
     assert shop.rows("said") == Counter(SAID)
 
 

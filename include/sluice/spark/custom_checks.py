@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from ..errors import SpecError
 from .custom_state import FUNCTION, Declared, find_custom_state
-from .plans import items, kind
+from .plans import kind, walk
 
 _CLOCK = (
     "go by the clock: what comes of the rows would depend on when a run happens to look, and a run "
@@ -77,5 +77,4 @@ def _time_mode(node: JavaObject) -> str:
 
 
 def _has_watermark(node: JavaObject) -> bool:
-    below = items(items(node.children())[0].output())
-    return any(column.metadata().contains("spark.watermarkDelayMs") for column in below)
+    return any(kind(below) == "EventTimeWatermark" for below in walk(node))

@@ -61,10 +61,10 @@ class Declared:
 
 class _Recorder(StatefulProcessorApiClient):
     """Spark's side of a handle while `init` runs: declarations are written down, and there is no
-    state to be read."""
+    state to be read. `prefix`: of the names, where several processors have their own."""
 
-    def __init__(self, declared: Declared) -> None:
-        self._declared = declared
+    def __init__(self, declared: Declared, prefix: str) -> None:
+        self._declared, self._prefix = declared, prefix
 
     def get_value_state(self, state_name, schema, ttl_duration_ms):
         self._note(state_name, "value", ttl_duration_ms, schema)
@@ -76,15 +76,16 @@ class _Recorder(StatefulProcessorApiClient):
         self._note(state_name, "map", ttl_duration_ms, user_key_schema, value_schema)
 
     def delete_if_exists(self, state_name: str) -> None:
-        self._declared.deleted.append(state_name)
+        self._declared.deleted.append(self._prefix + state_name)
 
     def _note(self, name: str, what: str, ttl: int | None, *types: StructType | str) -> None:
         parsed = tuple(self._parse_string_schema(t) if isinstance(t, str) else t for t in types)
-        self._declared.variables.append(Variable(name, what, parsed, ttl))
+        self._declared.variables.append(Variable(self._prefix + name, what, parsed, ttl))
 
     def _parse_string_schema(self, schema: str) -> StructType:
         parsed = StructType.fromDDL(schema)
-        assert isinstance(parsed, StructType), f"{schema}: name its fields, as `n long`"
+        if not isinstance(parsed, StructType):
+            raise ValueError(f"{schema}: a state variable has named fields, as `n {schema}`")
         return parsed
 
 
@@ -132,6 +133,8 @@ def read_declared(frame: DataFrame, where: str) -> Declared:
     Args: where: the step, for errors.
     """
     nodes = find_custom_state(frame)
+    if not nodes:
+        return Declared()
     processors = [node for node in nodes if kind(node) == PROCESSOR]
     initial = [
         node.initialState().schema().toDDL() for node in processors if node.hasInitialState()
@@ -139,16 +142,16 @@ def read_declared(frame: DataFrame, where: str) -> Declared:
     declared = Declared(
         [kind(node) for node in nodes], choose_encoding(frame), initial="; ".join(initial)
     )
-    for node in processors:
-        _ask(frame.sparkSession, node, declared, where)
+    for number, node in enumerate(processors):
+        prefix = f"{number}." if len(processors) > 1 else ""
+        _ask(_processor_of(frame.sparkSession, node), _Recorder(declared, prefix), where)
     return declared
 
 
-def _ask(spark: SparkSession, node: JavaObject, declared: Declared, where: str) -> None:
-    processor = _processor_of(spark, node)
+def _ask(processor: StatefulProcessor, recorder: _Recorder, where: str) -> None:
     name = type(processor).__name__
     try:
-        processor.init(StatefulProcessorHandle(_Recorder(declared)))
+        processor.init(StatefulProcessorHandle(recorder))
         processor.close()
     except Exception as error:  # the user's code may raise anything
         raise SpecError(

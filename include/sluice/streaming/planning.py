@@ -116,7 +116,8 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Decl
     inputs.told = check_placement(frame, where)
     declared = read_declared(frame, where)
     run.spark.conf.set(STATE_ENCODING, declared.encoding)  # Spark's own check asks for it
-    check_custom_state(frame, step.output_mode, declared, where)
+    if declared.operators:
+        check_custom_state(frame, step.output_mode, declared, where)
     check_output_mode(frame, step.output_mode, where)
     return declared
 
