@@ -1,4 +1,4 @@
-"""What the pages about transforms and aggregates show is what a run gives."""
+"""What the pages about transforms, aggregates and states show is what a run gives."""
 
 from collections import Counter
 
@@ -15,19 +15,27 @@ def list_texts(page: str, kind: str) -> list[str]:
     return [b["text"] for b in find_blocks(FOLDER / page) if b["kind"] == kind]
 
 
-def test_the_three_runs_of_the_page_about_aggregates_say_what_it_shows(
-    spark, tmp_path, monkeypatch
-):
+PAGES = {
+    "aggregates.md": ("hourly", "hour(hour), amount, orders", [(8, 12, 2), (9, 3, 2)]),
+    "custom_state.md": (
+        "activity",
+        "visitor, hour(timestamp_millis(began)), hits",
+        [("bob", 8, 1), ("ann", 8, 3), ("eve", 8, 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_three_runs_of_a_page_say_what_it_shows(spark, tmp_path, monkeypatch, page):
+    name, columns, expected = PAGES[page]
     monkeypatch.setenv("LANDING", str(tmp_path / "landing"))
     (tmp_path / "landing").mkdir()
-    (file,) = list_texts("aggregates.md", "yaml")
-    (code,) = list_texts("aggregates.md", "python")
-    (tmp_path / "hourly.yaml").write_text(file)
-    (tmp_path / "hourly.py").write_text(code)
-    request = {"pipeline": str(tmp_path / "hourly.yaml"), "root": str(tmp_path / "root")}
-    shown = zip(
-        list_texts("aggregates.md", "json"), list_texts("aggregates.md", "text"), strict=True
-    )
+    (file,) = list_texts(page, "yaml")
+    (code,) = list_texts(page, "python")
+    (tmp_path / f"{name}.yaml").write_text(file)
+    (tmp_path / f"{name}.py").write_text(code)
+    request = {"pipeline": str(tmp_path / f"{name}.yaml"), "root": str(tmp_path / "root")}
+    shown = zip(list_texts(page, "json"), list_texts(page, "text"), strict=True)
     for number, (rows, said) in enumerate(shown):
         (tmp_path / "landing" / f"{number}.json").write_text(rows)
         report = run_pipeline(RunRequest(**request))
@@ -35,10 +43,10 @@ def test_the_three_runs_of_the_page_about_aggregates_say_what_it_shows(
         (step,) = report.steps
         lines = [*map(str, step.counts.lines), *step_notes(step)]
         assert lines == said.splitlines()
-    pipeline = load_pipeline(tmp_path / "hourly.yaml")
+    pipeline = load_pipeline(tmp_path / f"{name}.yaml")
     table = pipeline.steps[0].target_path(pipeline.paths(request["root"]))
-    rows = spark.read.format("delta").load(table).selectExpr("hour(hour)", "amount", "orders")
-    assert Counter(map(tuple, rows.collect())) == Counter([(8, 12, 2), (9, 3, 2)])
+    rows = spark.read.format("delta").load(table).selectExpr(*columns.split(", "))
+    assert Counter(map(tuple, rows.collect())) == Counter(expected)
 
 
 def test_the_function_of_the_page_about_transforms_passes_the_test_beside_it(spark):

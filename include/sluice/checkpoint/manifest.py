@@ -34,6 +34,8 @@ class Manifest:
     """Digests of what decided the fates of its rows, by part; None where nobody noted them."""
     state: list[str] | None = None
     """What its query keeps in state; None where nobody noted it, or nothing is kept."""
+    variables: dict[str, dict] | None = None
+    """The state variables of the user's own, by name; None where there are none."""
     inputs: list[str] | None = None
     """Its streams in the order in which the checkpoint counts them; None of a step with one."""
     anew: bool = False

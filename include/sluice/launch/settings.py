@@ -72,6 +72,7 @@ def _runs_at_once(pipeline: Pipeline, root: str) -> bool:
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+STATE_ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 
 
 PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")

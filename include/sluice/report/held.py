@@ -10,13 +10,13 @@ from .units import format_amount, format_time, format_watermark
 
 class HeldInState(Record):
     """What one operator of a transform keeps in Spark's state store. `closes_first`, `closes_last`:
-    ends of the windows that are open, None where its groups are no windows."""
+    ends of the windows that are open, or times of the timers; None where it has none."""
 
     operator: str
     """Spark's name of it: `stateStoreSave` (an aggregation), `symmetricHashJoin`, ..."""
     amount: int
-    unit: Literal["group", "row"]
-    """Groups of an aggregation, rows of a join."""
+    unit: Literal["group", "row", "key", "timer"]
+    """Groups of an aggregation, rows of a join, keys and timers of a state of the user's own."""
     mode: str = "append"
     """The query's output mode: in append mode a group is written once, when it is closed."""
     closes_first: datetime | None = None
@@ -40,16 +40,23 @@ def _until(kept: HeldInState, now: str) -> str:
     """What ends the stay of what is held."""
     if kept.unit == "row":
         return f": a row waits for its match until the watermark (now {now}) rules one out"
+    if kept.unit == "key":
+        return " by the step's own function"
+    if kept.unit == "timer":
+        return f"{_between(kept, 'due')}: each fires once the watermark (now {now}) has passed it"
     if kept.mode == "complete":
         return ": in complete mode every group is kept, and written anew with every batch"
     if kept.mode != "append":
         return f": in {kept.mode} mode a group is sent with every batch that changes it"
-    ends = ""
-    if kept.closes_first is not None:
-        ends = f", in windows that end at {format_time(kept.closes_first)}"
-        if kept.closes_last != kept.closes_first:
-            ends = (
-                f", in windows that end between {format_time(kept.closes_first)} and "
-                f"{format_time(kept.closes_last)}"
-            )
+    ends = _between(kept, "in windows that end")
     return f"{ends}: each is written by the first batch after the watermark (now {now}) is past it"
+
+
+def _between(kept: HeldInState, verb: str) -> str:
+    """`, in windows that end at ...`; empty where nobody knows when."""
+    if kept.closes_first is None:
+        return ""
+    first = format_time(kept.closes_first)
+    if kept.closes_last == kept.closes_first:
+        return f", {verb} at {first}"
+    return f", {verb} between {first} and {format_time(kept.closes_last)}"

@@ -14,19 +14,14 @@ from ..errors import (
     SpecError,
     TransientError,
 )
-from .fault import Fault, read_fault, sql_message
+from .fault import MAY_PASS, Fault, read_fault, sql_message
+from .function_failure import explain_function
 from .kafka_failure import explain_kafka
 
 SPARK_FAILED = (PySparkException, Py4JJavaError)
 """What a call into Spark raises, except for a JVM that is gone."""
 
 
-_MAY_PASS = re.compile(
-    r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect"
-    r"|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
-    r"|Broken pipe|SlowDown|Throttl|Service Unavailable|InternalError|[Ss]tatus code: 5",
-)
-"""What a reader says when the machine or the network failed, not the file."""
 _CHANGED = re.compile(r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\] ([^.\n]*)")
 _OTHER_TABLE = re.compile(
     r"DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE|DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
@@ -104,8 +99,12 @@ def explain_delivery(error: Exception, where: str) -> SluiceError:
     )
 
 
-def explain(error: Exception) -> Exception:
-    """Turn a failure of Spark into one of ours: which file, whether to try again, one sentence."""
+def explain(error: Exception, own_state: bool = False) -> Exception:
+    """Turn a failure of Spark into one of ours: which file, whether to try again, one sentence.
+
+    Args: own_state: the query keeps a state of the user's own, whose functions see the same rows
+    and the same state however often a batch comes.
+    """
     if not isinstance(error, PySparkException | Py4JJavaError):
         return error
     text, fault = str(error), read_fault(error)
@@ -128,6 +127,7 @@ def explain(error: Exception) -> Exception:
         )
     return (
         explain_kafka(text)
+        or (explain_function(fault) if own_state else None)
         or _explain_table(text, fault)
         or _explain_for_good(error, fault)
         or TransientError(
@@ -240,7 +240,7 @@ def _explain_file(path: str, text: str, cause: str) -> Exception:
             value=cause[:200],
             do="Move the file out of the landing folder",
         )
-    if _MAY_PASS.search(cause):
+    if MAY_PASS.search(cause):
         return TransientError(
             f"a file could not be read this time: {cause[:300]}", where=path, do="Run again"
         )

@@ -28,12 +28,21 @@ _MACHINE = re.compile(
     r"|ClassNotFound|UnsatisfiedLink)"
 )
 """Classes that speak of files, networks and the machine; the text of any other may hold a value."""
+MAY_PASS = re.compile(
+    r"OutOfMemory|No space left|Too many open files|Input/output error|Stale file handle|Connect"
+    r"|Socket|SSL|UnknownHost|[Tt]imed ?out|Timeout|Interrupted"
+    r"|Broken pipe|SlowDown|Throttl|Service Unavailable|InternalError|[Ss]tatus code: 5",
+)
+"""What a reader says when the machine or the network failed, not the file."""
 _QUERY = re.compile(r"== SQL[^\n]*==\n(.*?)(?=\n\s*\n|\n SQLSTATE|\n\tat |\Z)", re.DOTALL)
 _PLAN = re.compile(r"\n\nJVM|; line|\n;|;\n")
 """Where a sentence ends and the plan that it is about begins."""
 _CALLED = re.compile(r'== DataFrame ==\n"(\w+)" was called from\n\s*(\S+)')
 _PYTHON = re.compile(r"thrown from the Python worker|api\.python\.PythonException")
-_FRAME = re.compile(r'^ +File "([^"]+)", line (\d+), in (\S+)(?:\n +.*)*\n([\w.]+)', re.M)
+_FRAME = re.compile(r'^ +File "([^"]+)", line (\d+), in (\S+)', re.M)
+_RAISED = re.compile(r"(?:\n +.*)*\n([\w.]+)")
+"""What follows a frame: its code, the frames that it called, and what was raised."""
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/pyspark\.zip/|/lib/python3")
 _CONSTRAINT = re.compile(
     r"((?:CHECK|NOT NULL) constraint [^\n]*?) violated(?: by row|( for column: \S+))"
 )
@@ -112,13 +121,25 @@ def _without_values(text: str, condition: str) -> str:
     """The condition and the place in the user's own text."""
     if violated := _CONSTRAINT.search(text):
         return f"{violated[1]}{violated[2] or ''}"
-    if frames := _FRAME.findall(text):
-        file, line, function, raised = frames[-1]
-        return f"{raised} in {function} ({file.rpartition('/')[2]}:{line})"
+    if told := _tell_frame(text):
+        return told
     if called := _CALLED.search(text):
         return f"{condition} in {called[1]} ({called[2].rpartition('/')[2]})"
     fragment = _fragment(text)
     return f"{condition} in {fragment}" if fragment else condition
+
+
+def _tell_frame(text: str) -> str:
+    """What was raised, and the last place in the user's own Python that it came through; empty
+    where no Python is named."""
+    frames = list(_FRAME.finditer(text))
+    if not frames:
+        return ""
+    own = [frame for frame in frames if not _LIBRARY.search(frame[1])]
+    file, line, function = (own or frames)[-1].groups()
+    raised = _RAISED.match(text, frames[-1].end())
+    what = raised[1] if raised else "an error"
+    return f"{what} in {function} ({file.rpartition('/')[2]}:{line})"
 
 
 def _fragment(text: str) -> str:

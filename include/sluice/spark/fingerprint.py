@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
-from .plans import analyzed_plan, items, joins_streams, kind, walk
+from .custom_state import describe_custom_state
+from .plans import analyzed_plan, items, keeps_state, kind, walk
 
 _WINDOW = ("spark.timeWindow", "spark.sessionWindow")
 _OF_SESSION = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
@@ -22,7 +23,7 @@ def describe_state(frame: DataFrame, mode: str) -> list[str]:
     for a query without state. Args: mode: the output mode, in words."""
     nodes = [node for node in walk(analyzed_plan(frame)) if node.isStreaming()]
     told = [sentence for node in nodes for sentence in _describe(node)]
-    if not any(_keeps(node) for node in nodes):
+    if not any(keeps_state(node) for node in nodes):
         return []
     conf = frame.sparkSession.conf
     return [
@@ -32,13 +33,6 @@ def describe_state(frame: DataFrame, mode: str) -> list[str]:
     ]
 
 
-def _keeps(node: JavaObject) -> bool:
-    name = kind(node)
-    if name == "Join":
-        return joins_streams(node)
-    return name in ("Aggregate", "Distinct") or "Deduplicate" in name or "State" in name
-
-
 def _describe(node: JavaObject) -> Iterator[str]:
     name = kind(node)
     if name == "Aggregate":
@@ -46,7 +40,7 @@ def _describe(node: JavaObject) -> Iterator[str]:
         made = (part for one in items(node.aggregateExpressions()) for part in walk(one))
         calls = sorted({_sql(part) for part in made if kind(part) == "AggregateExpression"})
         yield f"aggregation by {groups or 'nothing'} of {', '.join(calls) or 'nothing'}"
-    elif _keeps(node) and name == "Join":
+    elif keeps_state(node) and name == "Join":
         condition = node.condition()
         on = _sql(condition.get(), node) if condition.nonEmpty() else "nothing"
         yield f"join {node.joinType().sql().lower()} on {on}"
@@ -54,9 +48,8 @@ def _describe(node: JavaObject) -> Iterator[str]:
         yield f"distinct rows of {', '.join(_sql(column) for column in items(node.output()))}"
     elif "Deduplicate" in name:
         yield f"{name} by {', '.join(_sql(key) for key in items(node.keys()))}"
-    elif _keeps(node):
-        groups = ", ".join(_sql(group) for group in items(node.groupingAttributes()))
-        yield f"{name} by {groups}"
+    elif keeps_state(node):
+        yield describe_custom_state(node)
     elif name == "EventTimeWatermark":
         yield f"watermark of {_sql(node.eventTime())}, {node.delay().toString()}"
     yield from _describe_windows(node)

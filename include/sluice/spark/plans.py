@@ -36,6 +36,14 @@ def joins_streams(node: JavaObject) -> bool:
     return kind(node) == "Join" and node.left().isStreaming() and node.right().isStreaming()
 
 
+def keeps_state(node: JavaObject) -> bool:
+    """True for an operator of a stream that keeps something from batch to batch."""
+    name = kind(node)
+    if name == "Join":
+        return joins_streams(node)
+    return name in ("Aggregate", "Distinct") or "Deduplicate" in name or "State" in name
+
+
 def analyzed_plan(frame: DataFrame) -> JavaObject:
     """What a frame does, every name resolved and every WITH put where it is used."""
     jvm, plan = jvm_of(frame.sparkSession), frame._jdf.queryExecution().analyzed()

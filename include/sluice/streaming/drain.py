@@ -74,6 +74,7 @@ class Query:
     mode: str = "append"
     grace: float = 120.0
     settings: Mapping[str, str] = field(default_factory=dict)
+    own_state: bool = False
 
     @property
     def last(self) -> float:
@@ -103,7 +104,7 @@ def drain(stream: DataFrame, process: Callable[[DataFrame, int], None], how: Que
         first = batches.failures[-1] if batches.failures else error
         if isinstance(first, OutOfTime) and how.end is not None:
             return False
-        raise explain(first) from None
+        raise explain(first, how.own_state) from None
     finally:
         _stop(query)
 

@@ -1,7 +1,7 @@
 """What a batch of a step needs to know: fixed before the first batch, the same for all of them."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +15,7 @@ from ..quality.rules import RowRule, row_result
 from ..report import RuleResult
 from ..sources import Inputs
 from ..spark.columns import BATCH_KEY, MALFORMED, RESCUED, SOURCE, UNREADABLE, col
+from ..spark.custom_state import Declared
 from ..spark.tables import Transaction
 from ..spec import MalformedLimit, RuleSpec, Step
 from .classify import refusal_columns
@@ -101,7 +102,7 @@ class Plan:
     `open_batch`: planned by an earlier try, which may have written of it. `definition`: digest of
     what decides fates. `stateful`: Spark keeps something from batch to batch, so a batch must be
     read, and only once. `gathers`: the transform does, so that a batch without records may make
-    rows.
+    rows. `declared`: a state of the user's own.
     """
 
     step: Step
@@ -118,6 +119,7 @@ class Plan:
     definition: str
     stateful: bool
     gathers: bool
+    declared: Declared = field(default_factory=Declared)
 
     @property
     def outlet(self) -> Outlet:

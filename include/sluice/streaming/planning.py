@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 
 from ..checkpoint import Checkpoint, Manifest, note_step, open_manifest
+from ..launch import STATE_ENCODING
 from ..quality.expectations import check_expectations
 from ..quality.rules import RowRule, compile_rules
 from ..sinks import prepare_sink
 from ..sources import Inputs
 from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
+from ..spark.custom_checks import check_custom_state
+from ..spark.custom_state import Declared, read_declared
 from ..spark.fingerprint import describe_state
 from ..spark.output_mode import check_groups, check_output_mode, is_stateful
 from ..spark.placement import check_placement
@@ -37,6 +41,7 @@ from .run import Run
 from .survey import is_good
 from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
 from .transform import business_columns
+from .variables import follow_variables
 
 
 def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFrame, Plan]:
@@ -60,7 +65,7 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
     in_state = step.dedup is not None and step.dedup.memory == "state"
     if in_state:
         frame = _drop_copies(step, frame, columns, rules, keys)
-    _check_query(run, step, frame, inputs)
+    declared = _check_query(run, step, frame, inputs)
     checkpoint = run.checkpoint(step)
     manifest = open_manifest(checkpoint, remembers=step.dedup is not None)
     copies = Copies.of(step, keys, kept_columns(step, columns))
@@ -79,12 +84,20 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         definition=digest_definition(step, run.pipeline.folder),
         stateful=in_state or gathers,
         gathers=gathers,
+        declared=declared,
     )
     check_memory(run, plan, manifest)
-    state = describe_state(frame, _describe_mode(step)) if gathers else []
-    refuse_changed_state(run, plan, manifest, state)
-    _make_tables(run, plan, manifest, state)
+    _make_tables(run, plan, manifest, **_follow_state(run, plan, manifest, frame))
     return frame, plan
+
+
+def _follow_state(run: Run, plan: Plan, manifest: Manifest, frame: DataFrame) -> dict[str, Any]:
+    """What is noted of a query's state, by the fields of a manifest. Raises PreflightError where
+    it means something else than what the checkpoint holds."""
+    state = describe_state(frame, _describe_mode(plan.step)) if plan.gathers else []
+    refuse_changed_state(run, plan, manifest, state)
+    variables = follow_variables(run, plan, manifest)
+    return {"state": state or None, "variables": variables or None}
 
 
 def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Target:
@@ -107,15 +120,21 @@ def _describe_mode(step: Step) -> str:
     return f"{step.output_mode} by {known_by}" if known_by else step.output_mode
 
 
-def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> None:
-    """Raise SpecError for a query that Spark cannot run, or runs and gets wrong."""
+def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Declared:
+    """The state variables that the query declares. Raise SpecError for a query that Spark cannot
+    run, or runs and gets wrong."""
     if step.transform is None:
-        return
+        return Declared()
     where = f"{run.where(step)}: transform {step.transform}"
     inputs.told = check_placement(frame, where, several=len(inputs.intakes) > 1)
+    declared = read_declared(frame, where)
+    run.spark.conf.set(STATE_ENCODING, declared.encoding)  # Spark's own check asks for it
+    if declared.operators:
+        check_custom_state(frame, step.output_mode, declared, where)
     check_output_mode(frame, step.output_mode, where)
     if step.target is not None and step.target.keys:
         check_groups(frame, where)
+    return declared
 
 
 def _check_columns(step: Step, columns: StructType) -> None:
@@ -206,9 +225,10 @@ def _stamped(step: Step, columns: StructType, source: DataType) -> StructType:
     return StructType([*kept_columns(step, columns).fields, *system])
 
 
-def _make_tables(run: Run, plan: Plan, manifest: Manifest, state: list[str]) -> None:
+def _make_tables(run: Run, plan: Plan, manifest: Manifest, **kept: Any) -> None:
     """Make the tables that are absent, and widen those that lack a column; where a step has no
-    target, prepare its sinks."""
+    target, prepare its sinks. Args: kept: what is noted of the query's state, by the fields of a
+    manifest."""
     step, ensure = plan.step, partial(ensure_table, run.spark)
     sink = step.target
     if sink is not None:
@@ -221,7 +241,7 @@ def _make_tables(run: Run, plan: Plan, manifest: Manifest, state: list[str]) -> 
         manifest,
         target=plan.target.path,
         judged_by=digest_parts(step, run.pipeline.folder),
-        state=state or None,
+        **kept,
         inputs=list(step.streams) if len(step.streams) > 1 else None,
     )
     ensure(plan.place.quarantine, quarantine.SCHEMA)

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from ...errors import SpecError
 from ...spark.columns import ENGINE_COLUMNS, ENTERED, STAGE
+from ...spark.custom_state import find_custom_state
 from ...spark.plans import analyzed_plan
 from ...spec import ONLY
 from .branch import run_on_branch
@@ -48,8 +49,7 @@ def apply_transform(
         sql = read_sql(folder, reference)
         result = run_sql({ONLY: view_of(marked, sql)}, sql, where)
     else:
-        function = load_function(folder, reference)
-        result = call_function(function, {ONLY: view_of(marked, ROW)}, where)
+        result = _call(folder, reference, marked, where)
     plan = analyzed_plan(result)
     chain = find_chain(plan, frame.sparkSession)
     if chain is not None:
@@ -63,6 +63,17 @@ def apply_transform(
             do="Write what gathers, joins or unfolds rows into the step's transform",
         )
     return run_on_branch(frame, plan, where)
+
+
+def _call(folder: Path, reference: str, marked: DataFrame, where: str) -> DataFrame:
+    """What a Python function makes of the rows. A state of the user's own gets every column of
+    them in every row: where nobody names the origin, it is not among them."""
+    function = load_function(folder, reference)
+    result = call_function(function, {ONLY: view_of(marked, ROW)}, where)
+    if not find_custom_state(result):
+        return result
+    code = (folder / reference.partition(":")[0]).read_text(encoding="utf-8")
+    return result if ROW in code else call_function(function, {ONLY: view_of(marked, "")}, where)
 
 
 def business_columns(frame: DataFrame) -> StructType:

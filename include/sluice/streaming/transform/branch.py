@@ -6,12 +6,16 @@ from pyspark.sql import functions as F
 
 from ...errors import SpecError
 from ...spark.columns import DEFECT, ENTERED, PARSED, STAGE
+from ...spark.custom_state import FUNCTION, PROCESSOR
 from ...spark.plans import column_of, frame_of_plan, items, kind, walk
 from .names import CARRIED, check_names
 from .origin import ROW, bare, carry, is_marked, is_shown, trace
 
 _OPAQUE = {"MapInPandas", "MapInArrow", "PythonMapInArrow", "ScriptTransformation"}
 """Nodes whose rows come out of code that Spark cannot look into, row by row."""
+
+_GATHERING = {"Aggregate", "Distinct", "Intersect", "Except", PROCESSOR, FUNCTION}
+"""Nodes whose rows are made of several."""
 
 
 def run_on_branch(frame: DataFrame, plan: JavaObject, where: str) -> DataFrame:
@@ -51,8 +55,7 @@ def _gathered(
     spark: SparkSession, frame: DataFrame, plan: JavaObject, own: JavaObject | None, where: str
 ) -> dict[str, Column]:
     """The origin of rows made of several: what the query itself says in `_row`, else none."""
-    nodes = list(walk(plan))
-    if not any(is_marked(node) for node in nodes):
+    if not any(is_marked(node) for node in walk(plan)):
         raise SpecError(
             "the transform does not read the rows of the step",
             where=where,
@@ -60,16 +63,28 @@ def _gathered(
         )
     if own is not None:
         return {name: column_of(spark, own)[name] for name in CARRIED}
-    opaque = sorted({kind(node) for node in nodes} & _OPAQUE)
+    opaque = _hiding(plan)
     if opaque:
         raise SpecError(
             f"the transform drops the column {ROW}, "
             "so its rows could not be traced to where they came from",
             where=where,
-            value=opaque[0],
+            value=opaque,
             do=f"Let the function return {ROW} as well, as it came",
         )
     return {name: F.lit(None).cast(frame.schema[name].dataType) for name in CARRIED}
+
+
+def _hiding(node: JavaObject, above: str = "") -> str:
+    """The user's code between the marked rows and the result that hides where a row came from;
+    empty where there is none, and where something on the way gathers rows, which have no single
+    origin any more. Args: above: such code above the node."""
+    if kind(node) in _GATHERING:
+        return ""
+    if is_marked(node):
+        return above
+    code = kind(node) if kind(node) in _OPAQUE else above
+    return next(filter(None, (_hiding(child, code) for child in items(node.children()))), "")
 
 
 def is_origin(attribute: JavaObject) -> bool:
