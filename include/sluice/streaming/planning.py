@@ -1,6 +1,5 @@
 """Plans a step: its stream, from records to rows with an event time, and what its batches need."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -23,6 +22,7 @@ from . import quarantine
 from .bounds import open_bounded
 from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
+from .copies_in_state import drop_copies
 from .memory import check_memory, refuse_changed_state
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
@@ -32,7 +32,7 @@ from .preflight import (
     refuse_unjudged,
 )
 from .run import Run
-from .survey import is_good
+from .state_store import check_store, refuse_other_store
 from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
 from .transform import business_columns
 
@@ -54,11 +54,13 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         frame = _only_range(run, step, frame)
     frame, keys = _remember_time(step, mark_time(frame, step, columns), columns)
     refuse_incomparable(run, step, keys, columns)
+    checkpoint = run.checkpoint(step)
     in_state = step.dedup is not None and step.dedup.memory == "state"
     if in_state:
-        frame = _drop_copies(step, frame, columns, rules, keys)
+        frame = judge(frame, step, columns, rules.own, rules.place)
+        frame = drop_copies(step, frame, columns, keys, checkpoint)
     _check_query(run, step, frame, inputs)
-    checkpoint = run.checkpoint(step)
+    check_store(run, step, frame)
     manifest = open_manifest(checkpoint, remembers=step.dedup is not None)
     copies = Copies.of(step, keys, kept_columns(step, columns))
     plan = Plan(
@@ -78,7 +80,8 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         gathers=gathers,
     )
     check_memory(run, plan, manifest)
-    state = describe_state(frame, step.output_mode) if gathers else []
+    refuse_other_store(run, plan)
+    state = describe_state(frame, step.output_mode) if plan.stateful else []
     refuse_changed_state(run, plan, manifest, state)
     _make_tables(run, plan, manifest, state)
     return frame, plan
@@ -139,16 +142,6 @@ def _remember_time(
     if delay := _delay_ms(step):
         frame = frame.withWatermark(TIME, f"{delay} milliseconds")
     return frame, key_columns(step, columns)
-
-
-def _drop_copies(
-    step: Step, frame: DataFrame, columns: StructType, rules: Rules, keys: Sequence[str]
-) -> DataFrame:
-    """Spark's own operator, which must see good rows only: so their verdict belongs into the
-    stream, where it is else left to the batch, which reads only what it needs."""
-    frame = judge(frame, step, columns, rules.own, rules.place)
-    once = frame.where(is_good()).dropDuplicatesWithinWatermark(list(keys))
-    return once.unionByName(frame.where(~is_good()))
 
 
 def _reads_beyond_range(run: Run, step: Step) -> bool:
