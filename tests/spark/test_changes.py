@@ -8,10 +8,11 @@ from tests.spark.several import Ads, clicked, shown
 from tests.spark.shop import Shop, order
 
 STATE = {"memory": "state"}
+PINNED = "spark.sql.streaming.aggregation.stateFormatVersion"
 TIMES = "spark.sql.session.timeZone"
 CHANGED = {
     "dedup_keys": ({"dedup": {"keys": ["order_id", "amount"]}}, {}, "amount"),
-    "watermark_delay": ({"dedup": {"within": "3 days"}}, {}, "3 days"),
+    "watermark_delay": ({"dedup": {"within": "3 days"}}, {}, "72 hours"),
     "within_forever": ({"dedup": {"within": "forever"}}, {}, "Now: Deduplicate by"),
     "memory_state_to_table": ({"dedup": {"memory": "table"}}, {}, "the keys in the table keep"),
     "state_store": ({"state_store": "hdfs"}, {}, "before: rocksdb; now: hdfs"),
@@ -28,44 +29,38 @@ CHANGED = {
 
 @pytest.fixture(scope="module")
 def begun(spark, tmp_path_factory):
-    """A step that has run once."""
+    """A step that has run once, and has something to read again."""
     shop = Shop(tmp_path_factory.mktemp("changes") / "shop", dedup=STATE, rules=[])
     shop.land(*(order(n) for n in range(3)))
     assert shop.run().error is None
+    shop.land(order(1), order(50), order(51, amount=9.0))
     return shop
 
 
 @pytest.fixture
 def shop(spark, begun):
-    """The same, put back as it was."""
-    step = dict(begun.step)
+    """The same, put back as it was, and the session with it."""
+    step, names = dict(begun.step), {PINNED}.union(*(more for _, more, _ in CHANGED.values()))
+    before = {name: spark.conf.get(name) for name in names}
     yield begun
     begun.step = step
     begun.write()
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.mark.parametrize("case", CHANGED)
-def test_a_state_of_keys_that_would_mean_something_else_is_refused_with_the_way_out(
-    spark, shop, case
-):
+def test_a_state_of_keys_that_would_mean_something_else_is_refused_with_the_way_out(shop, case):
     changes, settings, told = CHANGED[case]
-    before = {name: spark.conf.get(name) for name in settings}
     dedup = {**shop.step["dedup"], **changes.get("dedup", {})}
     shop.step = {**shop.step, **changes, "dedup": dedup}
-    shop.write()
-    shop.land(order(99))
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        report = shop.run()
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+    shop.write(spark=settings)
+    report = shop.run()
     assert told in (report.error or "") and "sluice reset orders --step paid" in report.error
     assert report.counts.read == 0
 
 
-def test_what_may_change_beside_a_state_does_and_a_setting_without_effect_is_told(spark, shop):
+def test_what_may_change_beside_a_state_does_and_a_setting_without_effect_is_told(shop):
     shop.step["rules"] = [
         {
             "type": "expect_column_values_to_be_between",
@@ -74,14 +69,12 @@ def test_what_may_change_beside_a_state_does_and_a_setting_without_effect_is_tol
         }
     ]
     shop.step["source"] = {**shop.step["source"], "max_files_per_batch": 1}
-    pinned = "spark.sql.streaming.aggregation.stateFormatVersion"
-    shop.write(spark={pinned: "1"})
-    shop.land(order(1), order(50), order(51, amount=9.0))
+    shop.write(spark={PINNED: "1"})
     report = shop.run()
     assert report.error is None
     assert (report.counts.quarantined, report.counts.duplicate) == (1, 1)
     assert (
-        f"{pinned} 1 has no effect: the checkpoint was begun with 2, which Spark goes on with"
+        f"{PINNED} 1 has no effect: the checkpoint was begun with 2, which Spark goes on with"
         in (report.steps[0].warnings)
     )
 

@@ -1,6 +1,7 @@
 """`memory: state`: copies fall to Spark's own operators, and what they drop is what a plain
 deduplication drops, whatever dies on the way."""
 
+import json
 import math
 import random
 from collections import Counter
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from sluice.report.step_notes import step_notes
+from sluice.streaming import copies_in_state
 from sluice.streaming import tally as tally_module
 
 from tests.spark.shop import Shop, order
@@ -25,6 +27,7 @@ class Oracle:
     within: int | None
     kept: dict[tuple, float] = field(default_factory=dict)
     marks: list[float] = field(default_factory=lambda: [-math.inf])
+    refused: set[tuple] = field(default_factory=set)
     counts: Counter = field(default_factory=Counter)
     written: Counter = field(default_factory=Counter)
 
@@ -32,8 +35,10 @@ class Oracle:
         """One batch: what is late lies behind the watermark of the batch before."""
         late, now = (self.marks * 2)[-2:] if len(self.marks) == 1 else self.marks[-2:]
         for id_, amount, hour in rows:
-            if id_ is None:
-                self.counts["quarantined"] += 1
+            if id_ is None:  # a copy of a refused row is a duplicate, whatever its key
+                fate = "duplicate" if (amount, hour) in self.refused else "quarantined"
+                self.refused.add((amount, hour))
+                self.counts[fate] += 1
                 continue
             if self.within is not None and hour <= late:
                 self.counts["late"] += 1
@@ -124,3 +129,23 @@ def test_keys_that_are_never_let_go_are_told_with_their_size(spark, tmp_path):
     report = shop.run("r2")
     assert (report.counts.written, report.counts.duplicate) == (1, 1)
     assert report.steps[0].held[0].grown == 1
+
+
+def test_a_checkpoint_of_an_earlier_version_goes_on_with_the_operator_it_began_with(
+    spark, tmp_path, monkeypatch
+):
+    keys = ["order_id", "at"]
+    shop = Shop(tmp_path, dedup={"memory": "state", "keys": keys}, rules=[])
+    with monkeypatch.context() as earlier:
+        earlier.setattr(copies_in_state, "_operators", lambda _: {"dedupeWithinWatermark"})
+        shop.land(order(1), order(2))
+        assert shop.run().error is None
+    manifest = shop.root / "checkpoints" / "orders" / "paid" / "manifest.json"
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**told, "state": None, "held": None}))
+    shop.land(order(1), order(1, day=2))
+    report = shop.run()
+    assert (report.error, report.counts.written, report.counts.duplicate) == (None, 1, 1)
+    (kept,) = report.steps[0].held
+    assert (kept.operator, kept.amount, kept.grown) == ("dedupeWithinWatermark", 3, None)
+    assert json.loads(manifest.read_text())["state"]

@@ -67,6 +67,8 @@ def _describe(node: JavaObject) -> Iterator[str]:
             if kind(part) == "AggregateExpression"
         )
         yield f"aggregation by {groups or 'nothing'} of {', '.join(calls) or 'nothing'}"
+    elif name == "Distinct":
+        yield f"distinct rows of {', '.join(_sql(column) for column in items(node.output()))}"
     elif _keeps(node) and name == "Join":
         condition = node.condition()
         on = _sql(condition.get()) if condition.nonEmpty() else "nothing"

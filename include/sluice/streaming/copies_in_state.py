@@ -9,21 +9,29 @@ from ..checkpoint import state_operators
 from ..spark.columns import TIME
 from ..spec import Step
 from ..storage import spark_folder
+from .classify import judge
+from .plan import Rules
 from .survey import is_good
 
 _WITHIN = "dedupeWithinWatermark"
 
 
 def drop_copies(
-    step: Step, frame: DataFrame, columns: StructType, keys: Sequence[str], checkpoint: str
+    step: Step,
+    frame: DataFrame,
+    columns: StructType,
+    rules: Rules,
+    keys: Sequence[str],
+    checkpoint: str,
 ) -> DataFrame:
-    """A judged stream without the copies of its good rows, which alone the operator may see: their
+    """A stream without the copies of its good rows, which alone the operator may see: so their
     verdict belongs into the stream, where it is else left to the batch.
 
     A key is remembered for `within`; where the event time is part of it, until the watermark is
     past that time, because a copy that comes later is late; without a bound, for ever. A checkpoint
     that began with the first goes on with it, and gives the same rows.
     """
+    frame = judge(frame, step, columns, rules.own, rules.place)
     good = frame.where(is_good())
     if step.dedup is not None and step.dedup.within == "forever":
         once = good.dropDuplicates(list(keys))

@@ -20,7 +20,7 @@ from ..spec import SYSTEM_COLUMNS, Step
 from ..spec.definition import digest_parts
 from . import quarantine
 from .bounds import open_bounded
-from .classify import judge, key_columns, mark_time, require_columns
+from .classify import key_columns, mark_time, require_columns
 from .copies import Copies
 from .copies_in_state import drop_copies
 from .memory import check_memory, refuse_changed_state
@@ -57,10 +57,8 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
     checkpoint = run.checkpoint(step)
     in_state = step.dedup is not None and step.dedup.memory == "state"
     if in_state:
-        frame = judge(frame, step, columns, rules.own, rules.place)
-        frame = drop_copies(step, frame, columns, keys, checkpoint)
+        frame = drop_copies(step, frame, columns, rules, keys, checkpoint)
     _check_query(run, step, frame, inputs)
-    check_store(run, step, frame)
     manifest = open_manifest(checkpoint, remembers=step.dedup is not None)
     copies = Copies.of(step, keys, kept_columns(step, columns))
     plan = Plan(
@@ -104,6 +102,7 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> None
     where = f"{run.where(step)}: transform {step.transform}"
     inputs.told = check_placement(frame, where)
     check_output_mode(frame, step.output_mode, where)
+    check_store(run, step, frame)
 
 
 def _check_columns(step: Step, columns: StructType) -> None:
