@@ -23,6 +23,7 @@ from tests.benchmarks.first_load import first_loads
 from tests.benchmarks.growth import grown_runs
 from tests.benchmarks.incremental import daily_runs
 from tests.benchmarks.retail import small_runs
+from tests.benchmarks.state import state_runs
 from tests.benchmarks.topic import topic_loads
 
 GROUPS = {
@@ -31,6 +32,7 @@ GROUPS = {
     "topic": ("P4c append", "P4c dedup"),
     "cluster": ("P13",),
     "days": ("P10",),
+    "state": ("S1", "S2"),
     "growth": ("P8 idle", "P8 run", "P9 days", "P9 runs"),
 }
 """What is compared, by its names."""
@@ -73,6 +75,8 @@ def list_comparisons(
             yield from topic_loads(folder, chosen.rows)
         elif group == "cluster":
             yield from cluster_runs(folder)
+        elif group == "state":
+            yield from state_runs(folder, chosen.rows)
         elif group == "days":
             yield from daily_runs(folder, chosen.rows)
         else:

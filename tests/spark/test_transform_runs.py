@@ -198,10 +198,10 @@ def test_windows_held_open_and_groups_dropped_late_are_told_with_their_numbers(s
     first = shop.run()
     assert (first.exit_code, first.counts.written, sum_held(first)) == (ExitCode.DONE, 1, 2)
     assert (
-        "2 groups are held in state, in windows that end at 2026-01-01 06:00:00 UTC: each "
-        "is written by the first batch after the watermark (now "
-        "2026-01-01 05:00:00 UTC) is past it."
+        "), in windows that end at 2026-01-01 06:00:00 UTC: each is written by the first batch "
+        "after the watermark (now 2026-01-01 05:00:00 UTC) is past it."
     ) in told(first)
+    assert "2 groups are held in state (" in told(first)
     shop.land("2.json", line("d", hour=9))
     second = shop.run()
     assert (second.counts.written, second.counts.late, sum_held(second)) == (2, 0, 1)

@@ -18,13 +18,14 @@ import pytest
 import yaml
 from rich.console import Console
 from sluice import runner
+from sluice.checkpoint import HeldBefore, note_told, open_manifest
 from sluice.cli import app
 from sluice.cli import progress as progress_module
 from sluice.errors import ExitCode
 from sluice.report import Advance, BatchReport, Counts, RunReport, StepReport, write_report
 from sluice.setup import fetch, jars
 from sluice.spec import Pipeline, load_pipeline
-from sluice.storage import PIPELINES, PROJECT, Paths
+from sluice.storage import PIPELINES, PROJECT, Paths, spark_folder
 from typer.testing import CliRunner
 
 YAML = """
@@ -153,6 +154,18 @@ def test_validate_says_what_it_did_not_check_and_explains_when_asked(project):
     assert "not checked: columns, SQL, Python and rules" in short
     assert "exact for every cut of the backlog" not in short
     assert "exact for every cut of the backlog" in long
+
+
+def test_validate_explains_how_large_a_state_has_become(project):
+    checkpoint = Paths.under(str(project / "root"), "visits").checkpoint("pages")
+    store = Path(spark_folder(checkpoint), "state", "0", "0")
+    store.mkdir(parents=True)
+    (store / "1_a.changelog").write_bytes(b"x" * 1200)
+    open_manifest(checkpoint)
+    note_told(checkpoint, {}, HeldBefore("r7", {"0": 12_000}))
+    told = "pages: its state held 12,000 entries, 1.2 kB after run r7"
+    assert told in call("validate", "visits", "--explain").stdout
+    assert told not in call("validate", "visits").stdout
 
 
 @pytest.mark.parametrize(

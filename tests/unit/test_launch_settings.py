@@ -1,10 +1,13 @@
 """Settings of Spark that hang on what a pipeline is made of, and on where it runs."""
 
+from types import SimpleNamespace
+
 import pytest
 import yaml
 from sluice.launch import settings as launch
 from sluice.launch import spark_settings
 from sluice.spec import Pipeline, load_pipeline
+from sluice.streaming.state_store import store_settings
 
 DEBUGGING = "spark.python.sql.dataFrameDebugging.enabled"
 
@@ -76,3 +79,46 @@ def test_lines_of_code_are_noted_only_for_a_transform_in_python(
     file = tmp_path / "p.yaml"
     file.write_text(yaml.safe_dump({"name": "p", "steps": [step]}))
     assert spark_settings(load_pipeline(file), 0, root=str(tmp_path))[DEBUGGING] == noted
+
+
+STATE = "spark.sql.streaming.stateStore"
+
+
+@pytest.mark.parametrize(
+    ("master", "asked", "megabytes"),
+    [
+        ("local[2]", {}, "768"),
+        ("local[2]", {"spark.driver.memory": "16g"}, "4096"),
+        ("local[2]", {"spark.driver.memory": "100m"}, "64"),
+        ("yarn", {"spark.driver.memory": "16g"}, "256"),
+        ("yarn", {"spark.executor.memory": "8g"}, "2048"),
+    ],
+)
+def test_state_is_in_rocksdb_whose_memory_is_bounded_beside_the_heap_that_holds_it(
+    pipeline, master, asked, megabytes
+):
+    found = settings(pipeline.model_copy(update={"spark": asked}), master)
+    assert found[f"{STATE}.providerClass"].endswith(".RocksDBStateStoreProvider")
+    assert found[f"{STATE}.rocksdb.changelogCheckpointing.enabled"] == "true"
+    assert found[f"{STATE}.rocksdb.boundedMemoryUsage"] == "true"
+    assert found[f"{STATE}.rocksdb.maxMemoryUsageMB"] == megabytes
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "provider", "version"),
+    [
+        ({}, None, "RocksDBStateStoreProvider", "2"),
+        ({}, "hdfs", "HDFSBackedStateStoreProvider", "1"),
+        ({f"{STATE}.checkpointFormatVersion": "1"}, "rocksdb", "RocksDBStateStoreProvider", "1"),
+        ({f"{STATE}.providerClass": "org.x.Own"}, None, "Own", None),
+        ({f"{STATE}.providerClass": "org.x.Own"}, "rocksdb", "RocksDBStateStoreProvider", "2"),
+    ],
+)
+def test_a_step_names_its_store_before_the_settings_and_those_before_the_default(
+    pipeline, asked, named, provider, version
+):
+    step = pipeline.steps[0].model_copy(update={"state_store": named})
+    run = SimpleNamespace(pipeline=pipeline.model_copy(update={"spark": asked}))
+    found = store_settings(run, step)
+    assert found[f"{STATE}.providerClass"].rpartition(".")[2] == provider
+    assert found.get(f"{STATE}.checkpointFormatVersion") == version

@@ -261,6 +261,10 @@ def test_what_a_step_gives_up_is_said():
         Step.model_validate(exact | {"dedup": dedup | {"memory": "state", "late": "keep"}})
     )
     assert "kept nowhere" in state[0] and "has no effect" in state[1]
+    endless = exact | {"dedup": dedup | {"within": "forever", "memory": "state"}}
+    assert "never lets a key go" in describe_limits(Step.model_validate(endless))[1]
+    timed = exact | {"dedup": dedup | {"keys": ["id", "at"], "memory": "state"}}
+    assert "until the watermark is past it" in describe_limits(Step.model_validate(timed))[1]
     (sent,) = describe_limits(
         Step.model_validate(
             exact

@@ -94,9 +94,25 @@ def _measure_inputs(
 def _measure_input(
     step: str, source: SourceKind, place: str, checkpoint: Checkpoint, taken: Arrivals | None
 ) -> Waiting:
+    _refuse_other_kind(step, source, checkpoint)
     if taken is not None:
         return Waiting(count_files(step, taken.files, taken.warnings))
     return probe_of(source).measure(step, place, checkpoint)
+
+
+def _refuse_other_kind(step: str, source: SourceKind, checkpoint: Checkpoint) -> None:
+    """Raise SourceError where the checkpoint's place in the source is that of another kind, which
+    nobody can read as one in this."""
+    before = checkpoint.source_kind
+    if before is not None and source.kind in ("files", "table", "kafka") and before != source.kind:
+        raise SourceError(
+            "the checkpoint was begun with another kind of input, so how far it was read says "
+            "nothing of this one",
+            where=f"{step}: source.kind",
+            value=f"before: {before}; now: {source.kind}",
+            do="Write the source as it was. Or begin anew with `sluice reset` (where the table "
+            "remembers no keys, with --tables), or give the new source a step of its own",
+        )
 
 
 def _why_now(found: StepBacklog) -> str:

@@ -7,11 +7,13 @@ from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint, SeenFile, normalize_uri
 from .manifest import (
+    HeldBefore,
     Manifest,
     begin_anew,
-    note_judged,
     note_step,
+    note_told,
     noted_generation,
+    noted_held,
     noted_parts,
     noted_target,
     open_manifest,
@@ -28,6 +30,7 @@ from .position import (
     write_position,
 )
 from .rights import Rights
+from .state_files import live_bytes, state_operators
 from .watermarks import Reached, note_reached, read_reached
 
 __all__ = [
@@ -49,11 +52,15 @@ __all__ = [
     "note_batch",
     "note_attempt",
     "begin_anew",
-    "note_judged",
+    "note_told",
     "note_reached",
     "note_step",
     "noted_parts",
     "noted_generation",
+    "noted_held",
+    "live_bytes",
+    "state_operators",
+    "HeldBefore",
     "noted_target",
     "open_manifest",
     "Attempt",

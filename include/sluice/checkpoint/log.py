@@ -148,6 +148,16 @@ class Checkpoint:
         """The watermark in force in a planned batch; 0 before any event was seen."""
         return _json_lines(self.folder / "offsets" / str(batch))[0]["batchWatermarkMs"]
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """Spark's settings that the newest planned batch goes by, whatever the session says; empty
+        before the first."""
+        newest = max(self.offsets, default=None)
+        if newest is None:
+            return {}
+        told = _json_lines(self.offsets[newest])[0].get("conf")
+        return {name: str(value) for name, value in (told or {}).items()}
+
     def source_offset(self, batch: int | None) -> dict:
         """Where the source stands after a planned batch, as the source wrote it; empty before the
         first, or when it wrote nothing."""
@@ -155,6 +165,18 @@ class Checkpoint:
             return {}
         lines = _json_lines(self.folder / "offsets" / str(batch))
         return lines[1 + self.number] if len(lines) > 1 + self.number else {}
+
+    @property
+    def source_kind(self) -> str | None:
+        """The kind of source that the newest planned batch was read from, by the look of its
+        offset; None before the first, and of a kind that nobody keeps."""
+        offset = self.source_offset(max(self.offsets, default=None))
+        if not isinstance(offset, dict) or not offset:
+            return None
+        for mark, kind in (("logOffset", "files"), ("reservoirVersion", "table")):
+            if mark in offset:
+                return kind
+        return "kafka" if all(isinstance(parts, dict) for parts in offset.values()) else None
 
     def initial_offset(self) -> dict | None:
         """Where a Kafka source began, as it wrote it; None before its first run."""

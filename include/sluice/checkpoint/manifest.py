@@ -40,6 +40,16 @@ class Manifest:
     """Its streams in the order in which the checkpoint counts them; None of a step with one."""
     anew: bool = False
     """A person began it anew, knowing what the table holds."""
+    held: dict[str, Any] | None = None
+    """What its operators kept in state when a report told it last, as a `HeldBefore`."""
+
+
+@dataclass(frozen=True)
+class HeldBefore:
+    """What the operators of a query kept, by their numbers, after a run."""
+
+    run_id: str
+    amounts: dict[str, int]
 
 
 def open_manifest(checkpoint: str, *, remembers: bool = True) -> Manifest:
@@ -77,12 +87,18 @@ def note_step(checkpoint: str, manifest: Manifest, **parts: Any) -> None:
         _write(checkpoint, told)
 
 
-def note_judged(checkpoint: str, parts: dict[str, str]) -> None:
-    """Note by what the rows are judged from now on. Raises OSError."""
+def note_told(checkpoint: str, parts: dict[str, str], held: HeldBefore | None) -> None:
+    """Note what a stored report tells: by what the rows are judged from now on, and what is kept in
+    state; empty and None for what it does not tell. Raises OSError."""
     path = open_path(checkpoint) / "manifest.json"
-    manifest = Manifest(**json.loads(path.read_text())) if path.exists() else None
-    if manifest is not None and manifest.judged_by != parts:
-        _write(checkpoint, replace(manifest, judged_by=parts))
+    if not (parts or held) or not path.exists():
+        return
+    manifest = Manifest(**json.loads(path.read_text()))
+    told = replace(manifest, judged_by=parts or manifest.judged_by)
+    if held is not None:
+        told = replace(told, held=asdict(held))
+    if told != manifest:
+        _write(checkpoint, told)
 
 
 def begin_anew(checkpoint: str) -> None:
@@ -139,6 +155,12 @@ def noted_target(checkpoint: str) -> str | None:
 def noted_parts(checkpoint: str) -> dict[str, str] | None:
     """By what its rows were judged, part by part; None where nobody noted it."""
     return _noted(checkpoint, "judged_by")
+
+
+def noted_held(checkpoint: str) -> HeldBefore | None:
+    """What its operators kept when a report told it last; None where none has."""
+    told = _noted(checkpoint, "held")
+    return HeldBefore(**told) if told else None
 
 
 def _noted(checkpoint: str, field: str) -> Any:

@@ -1,6 +1,7 @@
 """Verbs that look and change nothing: validate, plan, report."""
 
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..backlog import StepBacklog, describe_landing, measure_pipeline
+from ..checkpoint import live_bytes, noted_held
 from ..errors import ExitCode, SluiceError, SourceError, SpecError
 from ..report import (
     latest_report,
@@ -17,15 +19,18 @@ from ..report import (
     report_path,
 )
 from ..report.estimate import RUNS, Amount, estimate_run
+from ..report.units import format_bytes
 from ..spec import (
     FileSource,
     Pipeline,
+    Step,
     check_schedule,
     describe_limits,
     find_pipelines,
     load_pipeline,
 )
 from ..spec.quantities import format_duration
+from ..storage import spark_folder
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
 
 if TYPE_CHECKING:  # only `validate` needs what reads lines, and it costs imports
@@ -67,8 +72,9 @@ def validate(
         try:
             pipeline = _check_file(file, spark)
             if explain:
-                for limit in (limit for step in pipeline.steps for limit in describe_limits(step)):
-                    out.print(f"    {limit}", style="dim")
+                for step in pipeline.steps:
+                    for limit in (*describe_limits(step), *_describe_state(pipeline, step)):
+                        out.print(f"    {limit}", style="dim")
         except SluiceError as error:
             failed += 1
             err.print(str(error), style="red")
@@ -76,6 +82,18 @@ def validate(
         out.print(_NOT_CHECKED, style="dim")
     if failed:
         raise typer.Exit(int(ExitCode.TERMINAL))
+
+
+def _describe_state(pipeline: Pipeline, step: Step) -> Iterator[str]:
+    """How large the state of a step is by now, where its last report told it."""
+    checkpoint = pipeline.paths().checkpoint(step.name)
+    held = noted_held(checkpoint)
+    if held is None:
+        return
+    for number, amount in held.amounts.items():
+        size = live_bytes(spark_folder(checkpoint), int(number))
+        told = f", {format_bytes(size)}" if size else ""
+        yield f"{step.name}: its state held {amount:,} entries{told} after run {held.run_id}"
 
 
 def _check_file(file: Path, spark: bool) -> Pipeline:

@@ -41,9 +41,14 @@ def java_options(small: bool, heap: str = HEAP) -> str:
 
 
 def _room(heap: str) -> str:
+    return f"-XX:NewSize={min(_ROOM, quarter_of(heap))}m"
+
+
+def quarter_of(heap: str) -> int:
+    """Megabytes of a quarter of a heap, as Spark's settings write sizes; enough rows on their way
+    where its size cannot be read."""
     match = re.fullmatch(r"(\d+)([kmgt]?)b?", heap.strip().lower())
-    megabytes = int(match[1]) * _MEGABYTES[match[2]] if match else _ROOM
-    return f"-XX:NewSize={min(_ROOM, int(megabytes / 4))}m"
+    return int(int(match[1]) * _MEGABYTES[match[2]] / 4) if match else _ROOM
 
 
 def executor_options(small: bool) -> str:

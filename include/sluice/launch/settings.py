@@ -7,12 +7,25 @@ from ..setup.jars import jar_paths
 from ..spec import Pipeline
 from ..spec.order import count_at_once, order_steps
 from ..storage import Paths, in_bucket
-from .jvm_flags import HEAP, executor_options, java_options
+from .jvm_flags import HEAP, executor_options, java_options, quarter_of
 from .s3 import s3_settings
 
 SMALL_BACKLOG = 256 * 10**6
 """Bytes below which compiling for speed costs more than it gives (C1 alone; measured, see the
 README's figures)."""
+
+_STATE = "spark.sql.streaming.stateStore"
+STATE_STORES = {
+    name: {
+        f"{_STATE}.providerClass": f"org.apache.spark.sql.execution.streaming.state.{provider}",
+        f"{_STATE}.checkpointFormatVersion": version,
+    }
+    for name, provider, version in (
+        ("rocksdb", "RocksDBStateStoreProvider", "2"),
+        ("hdfs", "HDFSBackedStateStoreProvider", "1"),  # it knows no other
+    )
+}
+"""What a query needs for the store of its state, by the name that a step calls it."""
 
 _FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -41,14 +54,17 @@ _FIXED = {
     # Delta else refuses a version older than a week, whose files are there all the same: a table
     # that rested so long is compared with what it was before the batch.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    **STATE_STORES["rocksdb"],
+    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    # The report tells what is held: counting costs a lookup a write, reading the store a run.
+    f"{_STATE}.rocksdb.trackTotalNumberOfRows": "true",
+    # One bound for all stores of a JVM, instead of one that grows with each partition.
+    f"{_STATE}.rocksdb.boundedMemoryUsage": "true",
     # Runs shorter than a minute otherwise never snapshot or clean their state.
-    "spark.sql.streaming.stateStore.unloadOnCommit": "true",
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    f"{_STATE}.unloadOnCommit": "true",
+    # A run loads the newest snapshot and plays what changed since, record by record: at Spark's ten
+    # versions a million keys are played again by most runs.
+    f"{_STATE}.minDeltasForSnapshot": "2",
 }
 
 
@@ -114,6 +130,13 @@ def _cluster_settings(master: str, small: bool, core: list[str], jars: list[str]
     return settings
 
 
+def _room_for_state(pipeline: Pipeline, local: bool) -> int:
+    """Megabytes beside the heap that RocksDB may take in each JVM that holds state: a quarter of
+    the heap."""
+    name, usual = ("driver", HEAP) if local else ("executor", "1g")
+    return max(64, quarter_of(pipeline.spark.get(f"spark.{name}.memory", usual)))
+
+
 def spark_settings(
     pipeline: Pipeline,
     backlog_bytes: int | None,
@@ -153,6 +176,7 @@ def spark_settings(
         **_FIXED,
         # Else the tasks of a step that began first are all started before those of another one.
         **({"spark.scheduler.mode": "FAIR"} if _runs_at_once(pipeline, root) else {}),
+        f"{_STATE}.rocksdb.maxMemoryUsageMB": str(_room_for_state(pipeline, local)),
         **(s3_settings(in_bucket(root)) if "s3" in sets else {}),
     }
     if not local:

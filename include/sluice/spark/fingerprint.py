@@ -14,7 +14,14 @@ from .custom_state import describe_custom_state
 from .plans import analyzed_plan, items, keeps_state, kind, walk
 
 _WINDOW = ("spark.timeWindow", "spark.sessionWindow")
-_OF_SESSION = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
+_OF_SESSION = (
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
+    "spark.sql.streaming.statefulOperator.allowMultiple",
+)
+"""Settings that decide what a state means, and that Spark does not keep in its checkpoint. It does
+not keep `noDataMicroBatches.enabled` either, which a run sets by itself."""
 
 
 def describe_state(frame: DataFrame, mode: str) -> list[str]:
@@ -31,6 +38,17 @@ def describe_state(frame: DataFrame, mode: str) -> list[str]:
         f"output mode {mode}",
         *(f"{name} {conf.get(name)}".lower() for name in _OF_SESSION),
     ]
+
+
+def compare_states(before: list[str], now: list[str]) -> tuple[list[str], list[str]]:
+    """The sentences that are new, and those that are gone. A setting that an earlier version did
+    not note is no news."""
+    new = [said for said in now if said not in before]
+    for name in _OF_SESSION:
+        said = f"{name} ".lower()
+        if not any(one.startswith(said) for one in before):
+            new = [one for one in new if not (before and one.startswith(said))]
+    return new, [said for said in before if said not in now]
 
 
 def _describe(node: JavaObject) -> Iterator[str]:

@@ -34,8 +34,8 @@ def count_late_in_operators(spark: SparkSession) -> list[LateInOperator]:
     """
     return [
         LateInOperator(name, metric.value(), "groups" if "StateStore" in name else "rows")
-        for node in _executed(spark)
-        if (metric := _metric(node, _DROPPED)) is not None
+        for node in executed_operators(spark)
+        if (metric := metric_of(node, _DROPPED)) is not None
         for name in [kind(node).removesuffix("Exec")]
     ]
 
@@ -43,17 +43,18 @@ def count_late_in_operators(spark: SparkSession) -> list[LateInOperator]:
 def count_duplicates_in_operators(spark: SparkSession) -> int:
     """Rows that Spark's own deduplication dropped as copies from the batch that this thread works
     at."""
-    found = (_metric(node, _DUPLICATE) for node in _executed(spark))
+    found = (metric_of(node, _DUPLICATE) for node in executed_operators(spark))
     return sum(metric.value() for metric in found if metric is not None)
 
 
-def _executed(spark: SparkSession) -> Iterator[JavaObject]:
+def executed_operators(spark: SparkSession) -> Iterator[JavaObject]:
     """The physical operators of the batch that this thread works at."""
     query = query_of_batch(spark)
     if query is not None:
         yield from walk(query.lastExecution().executedPlan())
 
 
-def _metric(node: JavaObject, name: str) -> JavaObject | None:
+def metric_of(node: JavaObject, name: str) -> JavaObject | None:
+    """A metric of an operator by its name."""
     found = node.metrics().get(name)
     return None if found.isEmpty() else found.get()

@@ -10,7 +10,7 @@ def describe_limits(step: Step) -> list[str]:
     lost = describe_trigger(step.trigger)
     limits = [lost] if lost else []
     if step.dedup is not None:
-        limits += _of_memory(step.dedup) + _of_time(step.dedup)
+        limits += _of_memory(step.dedup) + _of_state(step, step.dedup) + _of_time(step.dedup)
     if trigger_kind(step.trigger) != "continuous":  # which has said so, and has no batches
         limits += dict.fromkeys(limit for sink in step.sinks for limit in sink.limits)
     return [f"{step.name}: {limit}" for limit in limits]
@@ -45,6 +45,24 @@ def _of_memory(dedup: Dedup) -> list[str]:
     return []
 
 
+def _of_state(step: Step, dedup: Dedup) -> list[str]:
+    """How long Spark's state store remembers a key."""
+    if dedup.memory != "state":
+        return []
+    if dedup.within == "forever":
+        return [
+            "`within: forever` with `memory: state` never lets a key go: the state grows with "
+            "every new one, and every run loads it. The report says how large it is; `memory: "
+            "table` remembers as long and keeps no second copy"
+        ]
+    if step.event_time is not None and step.event_time.column in dedup.keys:
+        return [
+            f"the event time {step.event_time.column} is one of the `keys`: copies are rows of one "
+            "time, and a key is kept until the watermark is past it"
+        ]
+    return []
+
+
 def _of_time(dedup: Dedup) -> list[str]:
     """What event times decide."""
     limits = []
@@ -61,8 +79,9 @@ def _of_time(dedup: Dedup) -> list[str]:
             "with the whole table, and `within` only says what is late"
         )
     elif dedup.keys != "*":
+        more = "compares with the whole table" if dedup.memory == "table" else "keeps every key"
         limits.append(
             "copies of a key farther than `within` apart in event time are two rows; "
-            "`within: forever` compares with the whole table"
+            f"`within: forever` {more}"
         )
     return limits

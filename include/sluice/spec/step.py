@@ -1,6 +1,6 @@
 """A step: one streaming query with its own checkpoint and target."""
 
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -54,6 +54,10 @@ class Step(Spec):
     """`available_now` drains what waits and stops; the others (`once`, `default`,
     `{processing_time: 10 seconds}`, `{continuous: 1 second}`) give something up, which reports and
     `sluice validate --explain` say."""
+
+    state_store: Literal["rocksdb", "hdfs"] | None = None
+    """Where a step with state keeps it while it runs: `rocksdb` on the disk, the default, or `hdfs`
+    (HDFS-backed) in the JVM's memory, with small state a little faster."""
 
     @property
     def streams(self) -> dict[str, Input]:

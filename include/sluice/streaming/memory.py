@@ -1,13 +1,20 @@
 """Whether a step's checkpoint and its tables belong together: one is the place in the source, the
 others are the memory of what was read."""
 
+from typing import Any
+
+from pyspark.sql import DataFrame
+
 from ..backlog import table_version
-from ..checkpoint import Attempt, Checkpoint, Manifest
+from ..checkpoint import Attempt, Checkpoint, Manifest, state_operators
 from ..errors import PreflightError
+from ..spark.fingerprint import compare_states, describe_state
 from ..spark.table_setup import table_exists
 from ..spark.tables import newest_writes, written_batches
+from ..storage import spark_folder
 from .plan import Plan
 from .run import Run
+from .variables import follow_variables
 
 
 def check_memory(run: Run, plan: Plan, manifest: Manifest) -> None:
@@ -136,15 +143,48 @@ def _refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
 def refuse_changed_state(run: Run, plan: Plan, manifest: Manifest, state: list[str]) -> None:
     """Raise PreflightError where a query keeps other things in state than its checkpoint holds:
     Spark would take the one for the other where their types agree."""
-    if not _has_begun(plan) or manifest.state is None or manifest.state == state:
+    noted = manifest.state
+    if noted is None and _began_without_state(plan):
+        noted = []
+    if noted is None or not _has_begun(plan):
         return
-    before = [said for said in manifest.state if said not in state]
-    now = [said for said in state if said not in manifest.state]
+    now, gone = compare_states(noted, state)
+    if not now and not gone:
+        return
+    by_dedup = plan.step.dedup is not None and not plan.gathers
+    reset = f"`sluice reset {run.pipeline.name} --step {plan.step.name}"
+    do = (
+        f"{reset}` reads everything again, and the keys in the table keep its rows from being "
+        "doubled"
+        if plan.step.remembers
+        else f"{reset} --tables` reads everything again"
+    )
     raise PreflightError(
         "what the step keeps in state was gathered by another query, and would be taken for what "
         "this one gathers",
-        where=f"{plan.where}: transform {plan.step.transform}",
-        value=f"before: {'; '.join(before) or 'less'}. Now: {'; '.join(now) or 'less'}",
-        do="Write the query as it was. Or begin anew: `sluice reset "
-        f"{run.pipeline.name} --step {plan.step.name} --tables` reads everything again",
+        where=f"{plan.where}: {'dedup' if by_dedup else f'transform {plan.step.transform}'}",
+        value=f"before: {'; '.join(gone) or 'less'}. Now: {'; '.join(now) or 'less'}",
+        do=f"Write {'`dedup`' if by_dedup else 'the query'} as it was. Or begin anew: {do}",
     )
+
+
+def _began_without_state(plan: Plan) -> bool:
+    """True where batches were finished and none left a state."""
+    folder = spark_folder(plan.place.checkpoint)
+    return Checkpoint(folder).newest_commit is not None and not state_operators(folder)
+
+
+def follow_state(run: Run, plan: Plan, manifest: Manifest, frame: DataFrame) -> dict[str, Any]:
+    """What is noted of a query's state, by the fields of a manifest. Raises PreflightError where
+    it means something else than what the checkpoint holds."""
+    state = describe_state(frame, _describe_mode(plan)) if plan.stateful else []
+    refuse_changed_state(run, plan, manifest, state)
+    variables = follow_variables(run, plan, manifest)
+    return {"state": state or None, "variables": variables or None}
+
+
+def _describe_mode(plan: Plan) -> str:
+    """The output mode, and what the target knows groups by: what it holds was put there by it."""
+    step = plan.step
+    known_by = ", ".join(step.target.keys) if step.target is not None else ""
+    return f"{step.output_mode} by {known_by}" if known_by else step.output_mode

@@ -1,6 +1,5 @@
 """Plans a step: its stream, from records to rows with an event time, and what its batches need."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,6 @@ from ..sources import Inputs
 from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
 from ..spark.custom_checks import check_custom_state
 from ..spark.custom_state import Declared, read_declared
-from ..spark.fingerprint import describe_state
 from ..spark.output_mode import check_groups, check_output_mode, is_stateful
 from ..spark.placement import check_placement
 from ..spark.table_setup import Layout, ensure_table, register
@@ -25,10 +23,11 @@ from ..spec import SYSTEM_COLUMNS, Step
 from ..spec.definition import digest_parts
 from . import quarantine
 from .bounds import open_bounded
-from .classify import judge, key_columns, mark_time, require_columns
+from .classify import key_columns, mark_time, require_columns
 from .copies import Copies
+from .copies_in_state import drop_copies
 from .groups import ReplaceAll, ReplaceGroups
-from .memory import check_memory, refuse_changed_state
+from .memory import check_memory, follow_state
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
     check_places,
@@ -38,10 +37,9 @@ from .preflight import (
     refuse_unjudged,
 )
 from .run import Run
-from .survey import is_good
+from .state_store import check_store, refuse_other_store
 from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
 from .transform import business_columns
-from .variables import follow_variables
 
 
 def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFrame, Plan]:
@@ -62,11 +60,11 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         frame = _only_range(run, step, frame)
     frame, keys = _remember_time(step, mark_time(frame, step, columns), columns)
     refuse_incomparable(run, step, keys, columns)
+    checkpoint = run.checkpoint(step)
     in_state = step.dedup is not None and step.dedup.memory == "state"
     if in_state:
-        frame = _drop_copies(step, frame, columns, rules, keys)
+        frame = drop_copies(step, frame, columns, rules, keys, checkpoint)
     declared = _check_query(run, step, frame, inputs)
-    checkpoint = run.checkpoint(step)
     manifest = open_manifest(checkpoint, remembers=step.dedup is not None)
     copies = Copies.of(step, keys, kept_columns(step, columns))
     plan = Plan(
@@ -87,17 +85,9 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         declared=declared,
     )
     check_memory(run, plan, manifest)
-    _make_tables(run, plan, manifest, **_follow_state(run, plan, manifest, frame))
+    refuse_other_store(run, plan)
+    _make_tables(run, plan, manifest, **follow_state(run, plan, manifest, frame))
     return frame, plan
-
-
-def _follow_state(run: Run, plan: Plan, manifest: Manifest, frame: DataFrame) -> dict[str, Any]:
-    """What is noted of a query's state, by the fields of a manifest. Raises PreflightError where
-    it means something else than what the checkpoint holds."""
-    state = describe_state(frame, _describe_mode(plan.step)) if plan.gathers else []
-    refuse_changed_state(run, plan, manifest, state)
-    variables = follow_variables(run, plan, manifest)
-    return {"state": state or None, "variables": variables or None}
 
 
 def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Target:
@@ -114,12 +104,6 @@ def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Tar
     return Append(path) if copies is None else InsertNew(path, copies)
 
 
-def _describe_mode(step: Step) -> str:
-    """The output mode, and what the target knows groups by: what it holds was put there by it."""
-    known_by = ", ".join(step.target.keys) if step.target is not None else ""
-    return f"{step.output_mode} by {known_by}" if known_by else step.output_mode
-
-
 def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Declared:
     """The state variables that the query declares. Raise SpecError for a query that Spark cannot
     run, or runs and gets wrong."""
@@ -134,6 +118,7 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Decl
     check_output_mode(frame, step.output_mode, where)
     if step.target is not None and step.target.keys:
         check_groups(frame, where)
+    check_store(run, step, frame)
     return declared
 
 
@@ -173,16 +158,6 @@ def _remember_time(
     if delay := _delay_ms(step):
         frame = frame.withWatermark(TIME, f"{delay} milliseconds")
     return frame, key_columns(step, columns)
-
-
-def _drop_copies(
-    step: Step, frame: DataFrame, columns: StructType, rules: Rules, keys: Sequence[str]
-) -> DataFrame:
-    """Spark's own operator, which must see good rows only: so their verdict belongs into the
-    stream, where it is else left to the batch, which reads only what it needs."""
-    frame = judge(frame, step, columns, rules.own, rules.place)
-    once = frame.where(is_good()).dropDuplicatesWithinWatermark(list(keys))
-    return once.unionByName(frame.where(~is_good()))
 
 
 def _reads_beyond_range(run: Run, step: Step) -> bool:

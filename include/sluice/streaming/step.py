@@ -17,6 +17,7 @@ from ..spark.failure import (
     UnreadableFile,
     explain,
 )
+from ..spark.state import count_state
 from ..spark.table_setup import locate_target
 from ..spec import Step, describe_trigger, never_ends, trigger_kind
 from ..storage import spark_folder
@@ -26,7 +27,7 @@ from .course import Course
 from .drain import OutOfTime, Query, drain
 from .facts import Facts
 from .following import Followers
-from .holding import look_at_state
+from .holding import describe_endless, look_at_state
 from .judging import judge_tables, keep_unjudged
 from .laps import Laps
 from .pace import Pace
@@ -36,6 +37,7 @@ from .redefined import describe_redefined
 from .refusals import BatchStopped
 from .replacing import widen_range
 from .run import Run
+from .state_store import describe_fixed, store_settings
 from .tally import DRAIN, Tally
 from .tries import describe_abandoned
 
@@ -131,7 +133,8 @@ def _try_once(course: Course) -> bool:
     if ended and not tally.finished:
         Checkpoint.below(tally.checkpoint).note_look()
     judge_tables(run, plan, tally)
-    tally.held = look_at_state(run, plan)
+    tally.held = look_at_state(run, plan, tally.counted)
+    tally.warn(*describe_endless(course.step, tally.held))
     followers.follow(run.spark, tally)
     return ended
 
@@ -143,7 +146,7 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     with run.rights.turn(step.name, table):  # it may create the tables
         frame, plan = plan_step(run, step, course.inputs, tally.facts.target)
     tally.warn(*course.inputs.warnings, *describe_abandoned(plan, run.spark))
-    tally.warn(*describe_redefined(run, plan))
+    tally.warn(*describe_redefined(run, plan), *describe_fixed(run, plan))
     tally.judge_by(plan)
     course.tell()
     return frame, plan
@@ -168,6 +171,8 @@ def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entr
     entry = process(plan, run.rights, batch, laps)
     course.pace = None
     course.note_watermarks(number)
+    if plan.stateful:
+        tally.counted = count_state(run.spark)
     tally.take(entry)
     course.tell(entry.batch)
     return entry
@@ -197,6 +202,7 @@ def _query(course: Course, plan: Plan) -> Query:
             NO_DATA_BATCHES: str(plan.gathers).lower(),
             WATERMARK_POLICY: course.step.watermark_policy,
             STATE_ENCODING: plan.declared.encoding,
+            **store_settings(course.run, course.step),
         },
         own_state=bool(plan.declared.operators),
     )

@@ -14,7 +14,7 @@ from ..checkpoint import (
     find_unreported,
     forget,
     note_batch,
-    note_judged,
+    note_told,
 )
 from ..report import (
     Counts,
@@ -28,9 +28,11 @@ from ..report import (
     merge_ranges,
 )
 from ..spark.columns import FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, UNREADABLE
+from ..spark.state import Kept
 from ..spec.definition import digest_parts
 from ..storage import Paths
 from .facts import Facts
+from .holding import held_after
 from .input_reports import report_inputs
 from .laps import PARTS
 from .plan import Plan, Rules
@@ -46,9 +48,7 @@ DRAIN = "plan, commit"
 
 class Tally:
     """The batches of one step so far, those of runs that did not live to report them among them.
-
-    `checkpoint`: the folder of the step's checkpoint.
-    """
+    `checkpoint`: the folder of the step's checkpoint."""
 
     def __init__(self, checkpoint: str, run_id: str, facts: Facts) -> None:
         self.checkpoint, self.run_id, self.facts = checkpoint, run_id, facts
@@ -57,6 +57,7 @@ class Tally:
         self.finished: list[Entry] = []
         self.warnings: list[str] = []
         self.table_results: list[RuleResult] = []
+        self.counted: list[Kept] | None = None
         self.held: list[HeldInState] = []
         self.left_for_next_run = False
         self._rules, self._parts = Rules([], []), _NO_PARTS
@@ -118,8 +119,7 @@ class Tally:
     def settle(self) -> None:
         """Note what the stored report tells, so that no other does; what was done to the target
         meanwhile is the next run's to tell. Raises OSError."""
-        if self._parts:
-            note_judged(self.checkpoint, self._parts)
+        note_told(self.checkpoint, self._parts, held_after(self.run_id, self.held))
         if self._watched is None:
             return
         since = watch_table(self.facts.target, self._watched.mark)

@@ -1,0 +1,30 @@
+"""What a windowed aggregate is compared with: a hand-written, well-configured availableNow job.
+
+JSON folder -> count and sum by window and key within the watermark (RocksDB) -> Delta append.
+Usage: plain_windows.py LANDING ROOT JAR[:JAR...] WINDOW DELAY
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.benchmarks.plain_retail import SETTINGS, drain
+
+
+def main(landing: str, root: str, jars: str, window: str, delay: str) -> None:
+    """Drain the folder once."""
+    builder = SparkSession.builder.config("spark.driver.memory", "3g")
+    builder = builder.config("spark.jars", jars.replace(":", ","))
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    events = spark.readStream.schema("key bigint, amount bigint, at timestamp").json(landing)
+    groups = events.withWatermark("at", delay).groupBy(F.window("at", window), "key")
+    counts = groups.agg(F.count("*").alias("events"), F.sum("amount").alias("amount"))
+    drain(counts.select(F.col("window.start").alias("start"), "key", "events", "amount"), root)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
