@@ -14,8 +14,9 @@ class Kept:
     `number`: of the operator, as the checkpoint counts them. `unit`: groups of an aggregation, rows
     of a join, keys of a deduplication; keys and timers of a state of the user's own, or values.
     `oldest`: first event time of it. `closes_first`, `closes_last`: ends of its windows, when the
-    watermark lets its keys go, or when timers are due. All UTC, and None where it has no time, or nobody looked. `forever`: no watermark lets
-    any of it go. `delay_ms`: of the watermark of the rows that come to it.
+    watermark lets its keys go, or when timers are due. All UTC, and None where it has no time, or
+    nobody looked. `forever`: no watermark lets any of it go. `delay_ms`: of the watermark of the
+    rows that come to it.
     """
 
     operator: str

@@ -28,7 +28,7 @@ from ..report import (
     merge_ranges,
 )
 from ..spark.columns import FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, UNREADABLE
-from ..spark.state import Kept
+from ..spark.kept_state import Kept
 from ..spec.definition import digest_parts
 from ..storage import Paths
 from .facts import Facts
