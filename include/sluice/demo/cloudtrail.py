@@ -38,7 +38,8 @@ def generate_landings(seed: int = 7, events: int = 100) -> Iterator[Landing]:
     late: dict[str, bytes] = {}
     for day in range(DAYS):
         start = FIRST_DAY + timedelta(days=day)
-        files, held = late, {}
+        files = late
+        held: dict[str, bytes] = {}
         before: list[dict] = []
         for region in REGIONS:
             for hour in HOURS:
@@ -58,7 +59,9 @@ def generate_landings(seed: int = 7, events: int = 100) -> Iterator[Landing]:
 
 def _name(rng: random.Random, at: datetime, region: str, kind: str = "CloudTrail") -> str:
     """The path CloudTrail gives a file."""
-    unique = "".join(rng.choices("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789", k=16))
+    unique = "".join(
+        rng.choices("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789", k=16)
+    )
     return (
         f"AWSLogs/{ACCOUNT}/{kind}/{region}/{at:%Y/%m/%d}/"
         f"{ACCOUNT}_{kind}_{region}_{at:%Y%m%dT%H%MZ}_{unique}.json.gz"
