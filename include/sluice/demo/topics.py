@@ -51,7 +51,8 @@ def send(broker: Broker, topic: str, messages: Iterable[Message]) -> None:
     def note(error: object, _: object) -> None:
         refused.extend([error] if error is not None else [])
 
-    producer = Producer({"bootstrap.servers": broker.servers, "enable.idempotence": True})
+    settings = {"bootstrap.servers": broker.servers, "enable.idempotence": True, "log_level": 0}
+    producer = Producer(settings)
     for key, value in messages:
         producer.produce(topic, value=value.encode(), key=key.encode(), on_delivery=note)
         producer.poll(0)
