@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .backlog import StepBacklog, measure_pipeline
+from .backlog import StepBacklog, clean_step, measure_pipeline
 from .backlog.probe import Range
 from .backlog.queues import Queues
 from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
@@ -18,9 +19,12 @@ from .report import UNWATCHED, Progress, RunReport, write_report
 from .report.ending import NOTHING_NEW, OUT_OF_TIME, UNFINISHED, Ending
 from .report.story import Story
 from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
+from .spec.order import count_at_once, order_steps
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from .streaming.run import Run
 
 _log = logging.getLogger(__name__)
 _NO_ARCHIVE = "none, so the run cost up to a third more; `python -m sluice.warmup` makes it"
@@ -95,24 +99,53 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -
         waiting = _probe(pipeline, story, queues)
         if waiting.nothing:
             queues.drained.update(queues.arrivals)
+            for step in pipeline.steps:  # what a run that was killed left
+                for told in _clean(story, rights, step):
+                    _log.warning("%s: %s", step.name, told)
             return NOTHING_NEW
-        from .sources import Found  # Spark is imported only now that something waits
-        from .streaming.run import Run
-        from .streaming.step import begin_step, run_step
+        from .streaming.run import Run  # Spark is imported only now that something waits
+        from .streaming.together import run_steps
 
+        before = order_steps(pipeline, story.paths)
         with _spark(pipeline, story, waiting.bytes) as spark:
+            request, most = story.request, count_at_once(pipeline, before)
             run = Run(
-                spark, pipeline, story.paths, story.mode, story.request.run_id, rights, progress
+                spark, pipeline, story.paths, story.mode, request.run_id, rights, progress, most
             )
-            for step in pipeline.steps:
-                tally = begin_step(run, step)
-                story.tallies.append(tally)
-                tally.warn(*_warnings(waiting, step))
-                found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name, {}))
-                if not run_step(run, step, tally, found):
-                    return UNFINISHED if story.mode.is_backfill else OUT_OF_TIME
-                queues.drained.add(step.name)
+            ended = run_steps(run, before, partial(_drain, story, waiting, queues))
+    if ended.failures:
+        return Ending.of_steps(ended.failures, before)
+    if ended.unfinished:
+        return UNFINISHED if story.mode.is_backfill else OUT_OF_TIME
     return Ending.behind(story.lacking)
+
+
+def _drain(story: Story, waiting: Waiting, queues: Queues, run: "Run", step: Step) -> bool:
+    """Drain one step; false where the time budget ended it before its backlog."""
+    from .sources import Found
+    from .streaming.step import begin_step, run_step
+
+    tally = begin_step(run, step)
+    story.add(tally)
+    tally.warn(*_warnings(waiting, step))
+    found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name, {}))
+    done = run_step(run, step, tally, found)
+    tally.warn(*_clean(story, run.rights, step))
+    if done:
+        queues.drained.add(step.name)
+    return done
+
+
+def _clean(story: Story, rights: Rights, step: Step) -> list[str]:
+    """Archive or delete the files that the schedule has read; sentences about those that stay."""
+    if not story.mode.is_scheduled:
+        return []
+
+    def may_go_on() -> bool:
+        rights.check(step.name)
+        return time.monotonic() < rights.deadline
+
+    return clean_step(step, story.paths.checkpoint(step.name), may_go_on)
 
 
 def _deliver(
@@ -128,7 +161,7 @@ def _deliver(
         run = Run(spark, pipeline, story.paths, story.mode, story.request.run_id, rights, progress)
         for step in steps:
             tally = begin_step(run, step)
-            story.tallies.append(tally)
+            story.add(tally)
             deliver_step(run, step, tally, refill)
     return Ending.behind(story.lacking)
 

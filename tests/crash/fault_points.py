@@ -3,6 +3,7 @@
 A shop plays such a run and the runs after it.
 """
 
+import os
 import re
 import shutil
 from collections import Counter
@@ -23,7 +24,7 @@ class Operation:
     """A durable operation: `path` finds what it puts (or removes).
 
     `shop`: `running` has had a run, `new` has not, `late` keeps late rows, `state` keeps its keys
-    in a state store.
+    in a state store, `archive` and `delete` clean their landing folder.
     """
 
     name: str
@@ -34,8 +35,9 @@ class Operation:
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """The moments that an operation has: a removal writes no bytes."""
-        return ("before", *(FAULTS if self.verb == "put" else ("I/O error",)), "after")
+        """The moments that an operation has: a removal writes no bytes, a move none of its own."""
+        faults = {"put": FAULTS, "move": FAULTS[:2], "remove": FAULTS[1:2]}
+        return ("before", *faults[self.verb], "after")
 
 
 OPERATIONS = [
@@ -64,6 +66,14 @@ OPERATIONS = [
     Operation("report page", r"/reports/.*\.html$", side="Python"),
     Operation("report", r"/reports/.*\.json$", side="Python"),
     Operation("mark of the target", r"/target\.json$", side="Python"),
+    Operation(
+        "note of a file that nobody can read", r"/unreadable/[0-9a-f]+$", "archive", side="Python"
+    ),
+    Operation("move of a read file", r"/archive/\d+\.json$", "archive", "move", "Python"),
+    Operation("note of what was cleaned", r"/cleaned\.json$", "archive", side="Python"),
+    Operation(
+        "removal of a read file", r"/landing/\d+\.json$", "delete", verb="remove", side="Python"
+    ),
 ]
 SAMPLE = {
     ("lease", "before"),
@@ -94,6 +104,10 @@ BACKLOG = [
     [order(5, day=10), REFUSED, order(6, day=10, amount=-2.0)],
     [order(4, day=10), order(7, day=10)],
 ]
+CLEANED = {
+    "archive": {"clean_source": "archive", "archive": "archive"},
+    "delete": {"clean_source": "delete"},
+}
 LATE = [order(20, day=2), order(21, day=2)]
 """Behind the watermark that the first file sets."""
 
@@ -112,10 +126,12 @@ class FaultyShop:
 
     def __init__(self, folder: Path, kind: str, power: Power, spark: object) -> None:
         self.kind, self.power, self.spark, self.saved = kind, power, spark, folder / f"{kind}-saved"
-        self.shop = Shop(
-            folder / kind,
-            dedup={"running": {}, "state": {"memory": "state"}}.get(kind, {"late": "keep"}),
-        )
+        source = dict(CLEANED.get(kind, {}))
+        if "archive" in source:
+            source["archive"] = str(folder / kind / "archive")
+        plain = {"running": {}, "archive": {}, "delete": {}, "state": {"memory": "state"}}
+        dedup = plain.get(kind, {"late": "keep"})
+        self.shop = Shop(folder / kind, dedup=dedup, source=source)
         self.shop.write(spark=QUICK)
         if kind != "new":
             self.shop.land(*FIRST)
@@ -138,6 +154,8 @@ class FaultyShop:
             f"{{cut {number}",
             *([order(30, day=2)] if self.kind == "late" else []),
         )
+        if self.kind in CLEANED:  # which no run unpacks, so it stays
+            (self.shop.landing / f"{number}.json.snappy").write_text("packed")
 
     def _drain(self) -> list[str]:
         """Run until nothing is new; says what is not as it should be."""
@@ -168,7 +186,13 @@ class FaultyShop:
             "counts": sum((report.counts for report in reports), Counts()),
             "rules": +rules,
             "files": sum(step.files_read for step in steps),
+            **{name: sorted(os.listdir(self.shop.folder / name)) for name in self._folders},
         }
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        """Where files lie that were landed."""
+        return ("landing", "archive") if self.kind == "archive" else ("landing",)
 
     def _calm(self, files: int) -> dict[str, object]:
         """What the shop holds after a run without a fault."""
@@ -201,7 +225,8 @@ class FaultyShop:
 
     def _fail(self, operation: Operation, moment: str) -> tuple[Outcome, str]:
         """One run with one fault; the machine is well again afterwards."""
-        self.power.arm(self.shop.root, operation.verb, operation.path, moment)
+        verb = "put" if operation.verb == "move" else operation.verb
+        self.power.arm(self.shop.folder, verb, operation.path, moment)
         try:
             code, error = self._run_once()
             fired = self.power.fired

@@ -9,9 +9,11 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
+from sluice.cli import app
 from sluice.errors import ExitCode
 from sluice.spec import Window
 from sluice.streaming import batch, bounds, step
+from typer.testing import CliRunner
 
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_broker import Record
@@ -674,3 +676,78 @@ def test_what_a_pipeline_says_of_its_batches_wins_over_the_memory(
     monkeypatch.setattr(bounds, "storage_memory", lambda spark: 100)
     shop = project(topic, DEDUP, max_offsets_per_batch=40)
     assert len(shop.run().steps[0].batches) == 2
+
+
+def test_a_topic_is_read_up_to_its_ending_offsets_and_not_beyond_in_any_later_run(
+    project, kafka_broker
+):
+    topic = kafka_broker.create_topic("ending", partitions=2)
+    kafka_broker.produce(topic, [Record(order(n), partition=0) for n in range(6)])
+    kafka_broker.produce(topic, [Record(order(9), partition=1)])
+    ends = {"ending_offsets": {topic: {0: 4}}, "min_partitions": 3, "group_id_prefix": "shop"}
+    shop = project(topic, **ends, max_offsets_per_batch=2)
+    assert shop.plan().records == 5
+    report = shop.run()
+    assert (report.error, report.counts.read, report.counts.written) == (None, 5, 5)
+    assert report.steps[0].ranges == {"ending/0": (0, 4), "ending/1": (0, 1)}
+    assert ids(shop) == ["o0", "o1", "o2", "o3", "o9"]
+    kafka_broker.produce(topic, [Record(order(7), partition=0)])
+    assert shop.run().exit_code is ExitCode.NOTHING_NEW
+    for later in ({topic: {0: 5}}, {}):
+        shop.source["ending_offsets"] = later
+        refused = shop.run()
+        assert refused.exit_code is ExitCode.TERMINAL
+        assert "have passed over records" in refused.error and f"{topic}/0: " in refused.error
+    shop.source["ending_offsets"] = {topic: {0: 2}}
+    kafka_broker.produce(topic, [Record(order(8), partition=1)])
+    assert (shop.run().counts.read, shop.plan().records) == (1, 0)
+
+
+REPORT = """
+SELECT s.id, s.at, c.n FROM shops s JOIN counts c ON s.id = c.id
+"""
+
+
+def test_a_topic_is_read_as_a_whole_beside_a_stream_and_the_newest_record_of_a_key_counts(
+    spark, kafka_broker, tmp_path, monkeypatch
+):
+    topic = kafka_broker.create_topic("counts", partitions=2)
+    monkeypatch.setenv("SLUICE_PIPELINES", str(tmp_path))
+
+    def put(key: str, value: str | None, partition: int = 0) -> None:
+        kafka_broker.produce(topic, [Record(value, key=key, partition=partition)])
+
+    put("a", "{superseded")
+    put("a", order(1))
+    put("b", order(2))
+    put("b", None)
+    put("c", order(3), partition=1)
+    schema = {"id": "string", "n": "bigint"}
+    counts = {"kind": "kafka", "servers": kafka_broker.servers, "subscribe": topic}
+    counts |= {"format": "json", "schema": schema, "newest_per_key": True}
+    landing = {"format": "csv", "schema": {"id": "string", "at": "timestamp"}}
+    (tmp_path / "report.sql").write_text(REPORT)
+    shop = Project(spark, tmp_path, {})
+    inputs = {
+        "shops": {"source": {**landing, "path": str(shop.landing)}},
+        "counts": {"source": counts, "static": True},
+    }
+    shop.step = {"source": None, "inputs": inputs, "transform": "report.sql", **shop.step}
+    shop.land("1.csv", "id,at\no1,2026-01-01\no2,2026-01-01\no3,2026-01-01\n")
+    assert shop.run().error is None
+    assert shop.rows("id", "n") == Counter([("o1", 1), ("o3", 3)])
+    put("d", order(4), partition=1)
+    shop.land("2.csv", "id,at\no4,2026-01-01\n")
+    assert shop.run().error is None
+    assert shop.rows("id", "n") == Counter([("o1", 1), ("o3", 3), ("o4", 4)])
+    put("a", '{"n": "many"}')
+    shop.land("3.csv", "id,at\no4,2026-01-01\n")
+    refused = shop.run()
+    assert refused.exit_code is ExitCode.TERMINAL
+    assert "does not fit the schema of static input counts: n is not bigint" in refused.error
+    assert '"topic":"counts","partition":0,"offset":4' in refused.error
+    query = "SELECT sum(n) AS n, min(_source.offset) AS first FROM p.s__counts WHERE n > 1"
+    asked = CliRunner().invoke(app, ["sql", query, "--format", "json"])
+    assert json.loads(asked.stdout) == {"n": 7, "first": 0}
+    assert "Spark is started, because p.s__counts is a topic (counts)" in asked.stderr
+    assert "1 record(s) of counts do not fit the schema and are left out" in asked.stderr

@@ -6,20 +6,22 @@ And that the probe and Spark see the same files.
 import bz2
 import gzip
 import io
+import json
 import random
 from collections import Counter
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
 from sluice.backlog import list_files, measure_pipeline
 from sluice.errors import ExitCode
-from sluice.spec import load_pipeline
+from sluice.spec import Window, load_pipeline
 
 from tests.spark.factories import Project, details
 
 PAIR = {"a": "bigint", "s": "string"}
+FIRST_DAY = Window(start=datetime(2026, 1, 31, tzinfo=UTC), end=datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def as_parquet(**columns) -> bytes:
@@ -433,3 +435,69 @@ def test_the_probe_and_spark_see_the_same_files(spark, tmp_path, seed):
         assert report.status in ("done", "nothing new")
         assert project.rows("value") == expected
         assert not measure_pipeline(pipeline, project.paths)[0].must_run
+
+
+# --- folders that say something ---
+
+
+def test_folders_give_columns_and_a_file_outside_of_them_is_malformed_with_its_text(
+    spark, tmp_path
+):
+    source = {
+        "format": "json",
+        "schema": PAIR,
+        "partition_columns": {"day": "date", "shop": "string", "n": "int"},
+        "file_date": "day=%Y-%m-%d",
+    }
+    keyed = {"event_time": {"column": "at"}, "dedup": {"keys": ["a"], "within": "forever"}}
+    project = Project(spark, tmp_path, source, {**keyed, "transform": "at.sql"})
+    (tmp_path / "at.sql").write_text("SELECT *, CAST(day AS TIMESTAMP) AS at FROM source")
+    row = '{"a": %d, "s": "x"}\n'
+    rest = "shop=b/n=1/1.json"
+    for number, folder in enumerate(
+        [
+            "day=2026-01-31/shop=%C3%BC 1%2F2+3/n=7/1.json",
+            "day=2026-01-31/shop=50%/n=__HIVE_DEFAULT_PARTITION__/1.json",
+            "x/day=2025-01-01/day=2026-02-01/shop=/n=-1/1.json",
+            f"day=2026-13-01/{rest}",
+            f"day=202601/{rest}",
+            f"{rest}",
+            "day=2026-01-31/shop=b/n=1.5/1.json",
+            "day=2026-01-31/shop=b/m=n=1/n=.json",
+        ]
+    ):
+        project.land(folder, row % number)
+    report = project.run()
+    assert (report.error, report.counts.read, report.counts.written) == (None, 8, 3)
+    day = date(2026, 1, 31)
+    assert project.rows("a", "day", "shop", "n") == Counter(
+        [(0, day, "ü 1/2+3", 7), (1, day, "50%", None), (2, date(2026, 2, 1), "", -1)]
+    )
+    assert {json.loads(text)["a"]: why for text, why in details(project).items()} == {
+        3: "the folder day=2026-13-01 is not date",
+        4: "day: not within the years 1 to 9999",
+        5: "the file lies in no folder day=...",
+        6: "the folder n=1.5 is not int",
+        7: "the file lies in no folder n=...",
+    }
+    again = project.run(window=FIRST_DAY)
+    assert (again.error, again.counts.read, again.counts.duplicate) == (None, 4, 4)
+    assert project.plan().files == 0
+
+
+@pytest.mark.parametrize(("format_", "encode"), [("parquet", as_parquet), ("csv", None)])
+def test_folders_give_columns_to_rows_of_every_format(spark, tmp_path, format_, encode):
+    project = Project(
+        spark,
+        tmp_path,
+        {"format": format_, "schema": PAIR, "partition_columns": {"k d": "int"}},
+        {"transform": "named.sql", "sink": {"mode": "append"}},
+    )
+    (tmp_path / "named.sql").write_text("SELECT a, s, `k d` AS k FROM source")
+    content = encode(a=long(1), s=["x"]) if encode else "s,a\nx,1\n"
+    project.land("k d=5/1", content)
+    project.land("k d=five/1", content)
+    assert project.run().error is None
+    assert project.rows("a", "s", "k") == Counter([(1, "x", 5)])
+    lost = '{"a":1,"s":"x"}' if encode else "x,1"
+    assert details(project) == {lost: "the folder k d=five is not int"}

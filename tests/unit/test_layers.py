@@ -31,7 +31,7 @@ ALLOWED = {
     "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark"},
-    "query": _BASE | {"backlog", "launch", "spark"},
+    "query": _BASE | {"backlog", "launch", "sources", "spark"},
     "check": _BASE | {"backlog", "launch", "setup", "sinks"},
     "cli": _STATE
     | {"check", "launch", "propose", "query", "runner", "setup", "streaming", "verify"},

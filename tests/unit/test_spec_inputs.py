@@ -19,7 +19,7 @@ CASES = {
     ),
     "a_static_folder": (
         f"inputs: {{a: {{source: {FILES}, static: true}}}}\n    transform: t.sql",
-        "only a table can be static",
+        "only a table or a topic can be static",
     ),
     "a_static_table_from_its_end": (
         "inputs: {a: {source: {kind: table, path: p, start: latest}, static: true}}"

@@ -231,12 +231,100 @@ def test_a_setting_that_is_no_secret_is_taken(tmp_path, monkeypatch):
     assert load_pipeline(file).spark["spark.hadoop.fs.s3a.secret.key"] == "abc"
 
 
-@pytest.mark.parametrize("option", ["fileNameOnly", "latestFirst", "maxFileAge", "FILENAMEONLY"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "fileNameOnly",
+        "latestFirst",
+        "maxFileAge",
+        "FILENAMEONLY",
+        "cleanSource",
+        "ignoreCorruptFiles",
+        "ignoreMissingFiles",
+        "modifiedAfter",
+        "modifiedBefore",
+        "asyncProgressTrackingEnabled",
+    ],
+)
 def test_options_under_which_files_would_be_passed_over_are_refused(tmp_path, option):
     schema = {"id": "string", "at": "timestamp"}
     source = {"path": "in", "format": "json", "schema": schema, "options": {option: "true"}}
     said = refusal(tmp_path, step(source=source))
     assert f"option {option} does not go with runs that end" in said and "leave it out" in said
+
+
+KAFKA = {"kind": "kafka", "servers": "b:9092", "subscribe": "t", "format": "json"}
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("minOffsetsPerTrigger", "looks like an empty backlog"),
+        ("maxTriggerDelay", "goes with minOffsetsPerTrigger"),
+        ("failOnDataLoss", "write `fail_on_data_loss: false`"),
+        ("startingOffsetsByTimestampStrategy", "write `start: {timestamp: ...}`"),
+        ("kafka.group.id", "write `group_id_prefix`"),
+        ("asyncProgressTrackingEnabled", "refuses it under availableNow"),
+        ("asyncProgressTrackingCheckpointIntervalMs", "refuses it under availableNow"),
+        ("startingOffsets", "write `start` in its place"),
+        ("startingTimestamp", "write `start: {timestamp: ...}` in its place"),
+        ("startingOffsetsByTimestamp", "write `start: {timestamp: ...}` in its place"),
+        ("endingOffsets", "write `ending_offsets` in its place"),
+        ("endingTimestamp", "write `ending_offsets` in its place"),
+        ("endingOffsetsByTimestamp", "write `ending_offsets` in its place"),
+        ("minPartitions", "write `min_partitions` in its place"),
+        ("groupIdPrefix", "write `group_id_prefix` in its place"),
+        ("subscribePattern", "write `subscribe_pattern` in its place"),
+        ("includeHeaders", "write `headers` in its place"),
+    ],
+)
+def test_options_of_kafka_that_break_a_promise_or_have_a_field_are_refused(tmp_path, option, says):
+    schema = {"id": "string", "at": "timestamp"}
+    source = {**KAFKA, "schema": schema, "options": {option: "1"}}
+    said = refusal(tmp_path, step(source=source))
+    assert f"option {option} " in said and says in said
+
+
+@pytest.mark.parametrize("option", ["pathGlobFilter", "recursiveFileLookup", "sourceArchiveDir"])
+def test_options_of_files_that_have_a_field_are_refused(tmp_path, option):
+    schema = {"id": "string", "at": "timestamp"}
+    source = {"path": "in", "format": "json", "schema": schema, "options": {option: "1"}}
+    assert f"option {option} has a field of its own" in refusal(tmp_path, step(source=source))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("spark.sql.files.ignoreCorruptFiles", "passed over without a word"),
+        ("spark.sql.files.ignoreMissingFiles", "passed over without a word"),
+        ("spark.sql.streaming.unsupportedOperationCheck", "results are wrong"),
+        ("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", "results are wrong"),
+        ("spark.sql.streaming.multipleWatermarkPolicy", "write `watermark_policy`"),
+        ("spark.asyncProgressTrackingEnabled", "refuses it under availableNow"),
+    ],
+)
+def test_settings_of_spark_that_break_a_promise_are_refused(tmp_path, name, says):
+    said = refusal(tmp_path, step(), spark={name: "true"})
+    assert f"Spark's {name} breaks a promise" in said and says in said
+
+
+@pytest.mark.parametrize(
+    ("entries", "static", "says"),
+    [
+        ({"newest_per_key": True}, False, "write `static: true` at the input"),
+        ({"max_offsets_per_batch": 5}, True, "leave `max_offsets_per_batch` out"),
+        ({"start": "latest"}, True, "`start: latest` begins there"),
+        ({"subscribe": [], "subscribe_pattern": "a.*"}, True, "name it: `subscribe`"),
+    ],
+)
+def test_a_topic_that_is_no_stream_or_cannot_be_read_whole_is_refused(
+    tmp_path, entries, static, says
+):
+    files = {"path": "in", "format": "json", "schema": {"id": "string"}}
+    topic = {**KAFKA, "schema": {"id": "string"}, **entries}
+    inputs = {"a": {"source": files}, "b": {"source": topic, "static": static}}
+    joined = {"name": "s", "inputs": inputs, "transform": "t.sql", "sink": {"mode": "append"}}
+    assert says in refusal(tmp_path, joined)
 
 
 LOG = {"path": "in", "format": "text", "schema": {"value": "string"}}

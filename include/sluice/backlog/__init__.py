@@ -1,5 +1,6 @@
 """What is waiting: checkpoint reader and listing, no JVM."""
 
+from .cleaning import clean_step, keep_unreadable
 from .delta import (
     TableBacklog,
     TablePosition,
@@ -15,10 +16,13 @@ from .files import LandedFile, files_in_window, is_hidden, list_files, source_ro
 from .kafka import (
     TopicBacklog,
     describe_losses,
+    find_ends,
     measure_expired,
     measure_topics,
     note_topic_ids,
 )
+from .kafka_broker import Offsets
+from .kafka_ending import end_of, note_ends
 from .kafka_offsets import planned_offsets
 from .landing import describe_landing
 from .measure import measure_pipeline, measure_step, note_idle_audits
@@ -31,22 +35,28 @@ __all__ = [
     "RECORD_BYTES",
     "Arrivals",
     "LandedFile",
+    "Offsets",
     "Range",
     "StepBacklog",
     "TableBacklog",
     "TablePosition",
     "TopicBacklog",
     "Watched",
+    "clean_step",
     "describe_landing",
     "describe_losses",
+    "end_of",
     "files_in_window",
+    "find_ends",
     "is_hidden",
+    "keep_unreadable",
     "list_files",
     "measure_expired",
     "measure_pipeline",
     "measure_step",
     "measure_table",
     "measure_topics",
+    "note_ends",
     "note_idle_audits",
     "note_topic_ids",
     "oldest_version",

@@ -96,7 +96,8 @@ def any_name(names: list[str]) -> str:
 
 
 def any_folder(folders: list[str]) -> str:
-    """A glob for some folders of one store: its scheme and bucket come before the glob, because
-    Hadoop reads them first."""
-    store = "/".join([*folders[0].split("/", 3)[:3], ""]) if is_remote(folders[0]) else ""
+    """A glob for some folders of one store: its scheme and bucket, or the slash of a disk, come
+    before the glob, because Hadoop reads them first: `{/a,/b}` is a path relative to where the
+    process runs."""
+    store = "/".join([*folders[0].split("/", 3)[:3], ""]) if is_remote(folders[0]) else "/"
     return store + any_name([f"{folder}/".removeprefix(store).rstrip("/") for folder in folders])

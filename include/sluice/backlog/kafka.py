@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ..checkpoint.log import Checkpoint
-from ..errors import SourceError
+from ..errors import SourceError, SpecError
 from ..spec import KafkaSource, resolve_cluster
 from ..storage import replace_file
 from .kafka_broker import Broker, Offsets, connect
+from .kafka_ending import clamp, passed_over
 from .kafka_offsets import compare_offsets, find_start, most_waiting, offsets_after, reach
 from .kafka_pattern import compile_pattern
 from .settled import settled_batch
@@ -43,6 +44,10 @@ class TopicBacklog:
     """About how large a waiting record is; None as above."""
     partitions: dict[str, list[int]] = field(default_factory=dict, compare=False)
     """All that the source reads and the brokers have."""
+    committed: Offsets = field(default_factory=dict, compare=False)
+    """From where the checkpoint goes on; empty before the first run."""
+    passed_over: Offsets = field(default_factory=dict)
+    """Offsets that lay behind the source's end when they were read, and lie before it now."""
     unknown_start: bool = False
     """The first run is still to come, and it has to note the end from which it will read."""
     unknown_topics: bool = False
@@ -62,6 +67,7 @@ class TopicBacklog:
             or self.lost
             or self.gone
             or self.recreated
+            or self.passed_over
             or self.unknown_start
             or self.unknown_topics
         )
@@ -120,6 +126,7 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
         for p, offset in known.items()
     ):
         end = reach(end, broker.end_offsets(partitions, "read_uncommitted"), committed)
+    start, first, end = (clamp(offsets, source) for offsets in (start, first, end))
     found = compare_offsets(start, first, end, first_run=committed is None)
     glance = broker.glance(most_waiting(found["waiting"], start, first), source.isolation)
     ids = broker.topic_ids(partitions)
@@ -130,10 +137,31 @@ def measure_topics(source: KafkaSource, checkpoint: Checkpoint) -> TopicBacklog:
         **found,
         ids=ids,
         partitions=partitions,
+        committed=committed or {},
+        passed_over=passed_over(source, checkpoint, committed or {}),
         oldest=glance.oldest,
         record_bytes=glance.record_bytes,
         unknown_start=unknown,
     )
+
+
+def find_ends(source: KafkaSource) -> Offsets:
+    """Where the topics of a source end now, as far as it reads them.
+
+    Raises SourceError for a topic that is not there, SpecError for a pattern that only Java can
+    read, TransientError for brokers that cannot be asked.
+    """
+    broker = connect(source)
+    partitions = choose_partitions(source, broker, {})
+    if partitions is None:
+        raise SpecError(
+            "only Java can say which topics the pattern means, and where they end is asked "
+            "beforehand",
+            where="subscribe_pattern",
+            value=source.subscribe_pattern,
+            do="Name the topics: `subscribe: [...]`",
+        )
+    return clamp(broker.end_offsets(partitions, source.isolation), source)
 
 
 def read_topic_ids(checkpoint: Checkpoint) -> dict[str, str]:

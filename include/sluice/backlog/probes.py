@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from ..checkpoint.log import Checkpoint
 from ..spec import EventTime, FileSource, KafkaSource, SourceKind, TableSource, Window
 from .audit import note_audit
+from .cleaning import archive_of, archived_path
 from .delta import measure_table, read_position
 from .files import LandedFile, files_in_window, list_files
 from .globs import any_folder, any_name
@@ -59,8 +60,14 @@ class FileProbe(Probe[FileSource]):
         note_audit(self.source, checkpoint, began)
 
     def select(self, where: str, time: EventTime | None, window: Window) -> Range:
-        """The files of the window. Raises SourceError when the folder is absent."""
-        return range_of(files_in_window(self.source, window))
+        """The files of the window, in the archive as well. Raises SourceError when the folder is
+        absent."""
+        landed, archive = files_in_window(self.source, window), archive_of(self.source)
+        if archive is None:
+            return range_of(landed)
+        back = {archived_path(self.source, file.path) for file in landed}
+        archived = [file for file in files_in_window(archive, window) if file.path not in back]
+        return range_of([*landed, *archived])
 
     def widen(self, chosen: Range, paths: set[str]) -> tuple[Range, list[str]]:
         """Files are listed once more: the window alone says nothing of the others."""

@@ -31,6 +31,15 @@ def refuse_doubling(pipeline: Pipeline, request: RunRequest) -> None:
     reads them through a checkpoint of its own, so only keys in the target tell that they came
     before."""
     for step in pipeline.steps if request.window is not None and request.write == "merge" else ():
+        if step.output_mode != "append":
+            raise SpecError(
+                "a backfill gathers the rows of its range alone, and would put what it finds in "
+                "place of groups that have others as well",
+                where=f"{pipeline.name}.{step.name}: sink",
+                value=f"mode: {step.output_mode}",
+                do=f"Rebuild it whole: `sluice reset {pipeline.name} --step {step.name} --tables`, "
+                "and run; backfill the steps before it",
+            )
         added_to = [sink.title for sink in step.sinks if sink.adds_rows]
         if added_to and not step.remembers:
             raise SpecError(

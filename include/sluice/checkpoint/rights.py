@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..errors import ParentLost
 from .holder import check_parents
 from .lease import Lease, hold_lease, take_turn
 
@@ -24,18 +25,29 @@ class Rights:
     ) -> None:
         self._run_id, self._leases, self._parents = run_id, leases, parents
         self.deadline = deadline
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """Let every step of the run stop before its next write: it was interrupted."""
+        self._given_up = True
 
     def raise_if_lost(self) -> None:
-        """Raise when it is known that this run must stop: a lease is lost, or nobody waits for
-        it any more. Asks no store."""
+        """Raise when it is known that this run must stop: a lease is lost, nobody waits for it any
+        more, or it was interrupted. Asks no store."""
+        self._raise_if_given_up()
         for lease in self._leases.values():
             lease.raise_if_lost()
         check_parents(self._parents)
 
     def check(self, step: str) -> None:
         """Raise LeaseLost or ParentLost when this run may not write for a step any more."""
+        self._raise_if_given_up()
         self._leases[step].check()
         check_parents(self._parents)
+
+    def _raise_if_given_up(self) -> None:
+        if self._given_up:
+            raise ParentLost("the run was interrupted, so it stops", do="Run again")
 
     def check_all(self) -> None:
         """Raise LeaseLost when any step's checkpoint was taken over."""

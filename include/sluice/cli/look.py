@@ -10,7 +10,15 @@ import typer
 
 from ..backlog.undelivered import read_positions
 from ..errors import SluiceError, SourceError, SpecError
-from ..query import StoredTable, count_rows, hide_values, name_tables, query_tables, tables_of
+from ..query import (
+    StoredTable,
+    count_rows,
+    hide_values,
+    name_tables,
+    query_tables,
+    tables_of,
+    topics_of,
+)
 from ..report import latest_report, report_path
 from ..spec import SYSTEM_COLUMNS, Pipeline, Step, find_pipelines, load_pipeline
 from ..storage import is_remote
@@ -166,15 +174,17 @@ def sql(
     format_: _Format = Format.TABLE,
     root: Root = None,
 ) -> None:
-    """Ask the tables of all pipelines, as a rule without Spark.
+    """Ask the tables and topics of all pipelines, of tables as a rule without Spark.
 
     They are `<pipeline>.<step>`, or `<step>` where one pipeline has it, and the same with
-    `__quarantine` and `__late`. Data is shown as it is, columns marked `pii` too.
+    `__quarantine`, `__late`, and `__<input>` for a topic that it reads (`__source` of a single
+    one). Data is shown as it is, columns marked `pii` too.
     """
-    tables = []
+    tables: list[StoredTable] = []
     for file in find_pipelines(pipelines_folder()):
         try:
-            tables += tables_of(load_pipeline(file), root)
+            pipeline = load_pipeline(file)
+            tables += [*topics_of(pipeline), *tables_of(pipeline, root)]
         except SluiceError as error:
             err.print(f"warning: {error}", style="yellow")
     answer = query_tables(query, name_tables(tables), _say, limit)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from rich.console import Console
 from rich.progress import (
@@ -65,14 +66,15 @@ class _Steps:
     """The bars of the steps that have begun; before them one that says that Spark starts."""
 
     def __init__(self, bars: Bars) -> None:
-        self.bars = bars
+        self.bars, self._lock = bars, Lock()
         self.tasks = {"": self._add("starting Spark", None)}
 
     def show(self, advance: Advance) -> None:
-        if "" in self.tasks:
-            self.bars.remove_task(self.tasks.pop(""))
-        if advance.step not in self.tasks:
-            self.tasks[advance.step] = self._add(advance.step, 100.0)
+        with self._lock:  # steps that run at once are told of by threads of their own
+            if "" in self.tasks:
+                self.bars.remove_task(self.tasks.pop(""))
+            if advance.step not in self.tasks:
+                self.tasks[advance.step] = self._add(advance.step, 100.0)
         task, percent = self.tasks[advance.step], min(advance.percent, 100.0)
         self.bars.update(task, completed=percent, rows=advance.rows)
 

@@ -5,6 +5,7 @@ import re
 
 from ..setup.jars import jar_paths
 from ..spec import Pipeline
+from ..spec.order import count_at_once, order_steps
 from ..storage import Paths, in_bucket
 from .jvm_flags import HEAP, executor_options, java_options
 from .s3 import s3_settings
@@ -63,6 +64,10 @@ def find_jar_sets(pipeline: Pipeline, root: str) -> tuple[str, ...]:
 
 def _has_python(pipeline: Pipeline) -> bool:
     return any(".py:" in code for step in pipeline.steps for code in step.transforms)
+
+
+def _runs_at_once(pipeline: Pipeline, root: str) -> bool:
+    return count_at_once(pipeline, order_steps(pipeline, pipeline.paths(root))) > 1
 
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
@@ -145,6 +150,8 @@ def spark_settings(
         # line is then in the error.
         "spark.python.sql.dataFrameDebugging.enabled": str(_has_python(pipeline)).lower(),
         **_FIXED,
+        # Else the tasks of a step that began first are all started before those of another one.
+        **({"spark.scheduler.mode": "FAIR"} if _runs_at_once(pipeline, root) else {}),
         **(s3_settings(in_bucket(root)) if "s3" in sets else {}),
     }
     if not local:

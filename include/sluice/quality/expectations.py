@@ -23,6 +23,8 @@ _SAMPLES = 5
 _COUNTS_ONLY = {"result_format": "BASIC", "partial_unexpected_count": 0}
 """As cheap as BOOLEAN_ONLY (asking for zero values runs no job), and it says what was seen."""
 _WITH_SAMPLES = {"result_format": "BASIC", "partial_unexpected_count": _SAMPLES}
+_ALONE = threading.Lock()
+"""Great Expectations has one context, and logging one set of levels, for the whole process."""
 _LOUD = ("great_expectations", "DataFrameQueryContextLogger", "py4j")
 
 
@@ -43,9 +45,10 @@ def _import() -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what libraries log about a rule out of the run's log: the rule's result says it."""
-    levels = {name: logging.getLogger(name).level for name in _LOUD}
-    with warnings.catch_warnings():
+    """Keep what libraries log about a rule out of the run's log: the rule's result says it. Steps
+    that run at once take turns."""
+    with _ALONE, warnings.catch_warnings():
+        levels = {name: logging.getLogger(name).level for name in _LOUD}
         warnings.simplefilter("ignore")
         for name in _LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -3,12 +3,13 @@
 from .answer import Answer, query_stored, query_tables
 from .delta import Unreadable, count_rows
 from .pii import HIDDEN, hide_values
-from .stored import StoredTable, name_tables, tables_of
+from .stored import StoredTable, StoredTopic, name_tables, tables_of, topics_of
 
 __all__ = [
     "HIDDEN",
     "Answer",
     "StoredTable",
+    "StoredTopic",
     "Unreadable",
     "count_rows",
     "hide_values",
@@ -16,4 +17,5 @@ __all__ = [
     "query_stored",
     "query_tables",
     "tables_of",
+    "topics_of",
 ]

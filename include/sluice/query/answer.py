@@ -95,4 +95,4 @@ def query_tables(
         return query_stored(sql, named, limit)
     except Unreadable as unreadable:
         say(f"Spark is started, because {unreadable}")
-        return Answer(*query_spark(sql, find_mentioned(sql, named), limit), limit)
+        return Answer(*query_spark(sql, find_mentioned(sql, named), limit, say), limit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SluiceError, SourceError, SpecError
 from ..storage import in_bucket
 from ..storage.buckets import delta_options
-from .stored import StoredTable, missing_table
+from .stored import StoredTable, StoredTopic, missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -34,6 +34,8 @@ class Unreadable(Exception):
 
 def open_table(table: StoredTable) -> "DeltaTable":
     """A table's newest version. Raises Unreadable."""
+    if isinstance(table, StoredTopic):
+        raise Unreadable(f"{table.full_name} is a topic ({table.path})")
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 

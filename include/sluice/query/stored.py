@@ -1,4 +1,4 @@
-"""The tables of pipelines, and the names by which SQL knows them."""
+"""The tables and topics of pipelines, and the names by which SQL knows them."""
 
 import difflib
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..backlog import table_version
 from ..errors import SpecError
-from ..spec import Pipeline, Step
+from ..spec import KafkaSource, Pipeline, Step
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,34 @@ class StoredTable:
     def exists(self) -> bool:
         """True where it was written. Raises SluiceError for a store that cannot be asked."""
         return table_version(self.path) is not None
+
+
+@dataclass(frozen=True)
+class StoredTopic(StoredTable):
+    """The topics that an input reads, as a table of the records that they hold. `name`:
+    `<step>__<input>`, or `<step>__source`; `path`: the topics."""
+
+    source: KafkaSource
+
+    @property
+    def exists(self) -> bool:
+        """The brokers say it when they are asked."""
+        return True
+
+
+def topics_of(pipeline: Pipeline) -> list[StoredTopic]:
+    """The inputs of a pipeline that are topics."""
+    found = []
+    for step in pipeline.steps:
+        for name, one in {**step.streams, **step.statics}.items():
+            if isinstance(one.source, KafkaSource):
+                topics = one.source.subscribe_pattern or ", ".join(
+                    [*one.source.subscribe, *one.source.assign]
+                )
+                found.append(
+                    StoredTopic(pipeline, step, f"{step.name}__{name}", topics, one.source)
+                )
+    return found
 
 
 def tables_of(pipeline: Pipeline, root: str | None) -> list[StoredTable]:

@@ -82,6 +82,9 @@ class Counts(Record):
     looks at the watermark, so how many rows a group held is not known."""
     removed: int = 0
     """Rows of a replaced range that went when these came."""
+    updated: int = 0
+    """Part of `written`: groups that took the place of what they were before (output mode
+    `update`)."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,6 +1,7 @@
 """How a run ended: status, exit code and error belong together."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from ..errors import CheckpointBusy, ExitCode, RuleStop, SluiceError, TransientError
 from .deliveries import Undelivered
@@ -40,6 +41,25 @@ class Ending:
         )
 
     @classmethod
+    def of_steps(
+        cls, failures: Mapping[str, Exception], before: Mapping[str, set[str]]
+    ) -> "Ending":
+        """The end of a run of whose steps some failed: the worst of them decides whether to try
+        again.
+
+        Args: before: step -> those it waits for; of the pipeline, in the order of its file.
+        """
+        ends = {step: _end_of(failures[step]) for step in before if step in failures}
+        worst = max(ends.values(), key=lambda end: end.exit_code)
+        if len(before) == 1:
+            return worst
+        told = [f"step {step}: {end.error}" for step, end in ends.items()]
+        held = [step for step, earlier in before.items() if earlier & failures.keys()]
+        if held:
+            told.append(f"Not started, because they wait for it: {', '.join(held)}.")
+        return replace(worst, error="\n".join(told))
+
+    @classmethod
     def behind(cls, lacking: list[Undelivered]) -> "Ending":
         """The end of a run whose rows all have their fate; where a further sink lacks some of them
         it is worth one more try, unless only a person can mend it."""
@@ -53,6 +73,10 @@ class Ending:
     def is_complete(self) -> bool:
         """True where nothing is left that this run was to do."""
         return self.status in ("done", "nothing new", "undelivered")
+
+
+def _end_of(error: Exception) -> Ending:
+    return Ending.of(error) if isinstance(error, SluiceError) else Ending.unforeseen(error)
 
 
 def describe_lack(lack: Undelivered) -> str:

@@ -40,6 +40,8 @@ def _until(kept: HeldInState, now: str) -> str:
     """What ends the stay of what is held."""
     if kept.unit == "row":
         return f": a row waits for its match until the watermark (now {now}) rules one out"
+    if kept.mode == "complete":
+        return ": in complete mode every group is kept, and written anew with every batch"
     if kept.mode != "append":
         return f": in {kept.mode} mode a group is sent with every batch that changes it"
     ends = ""

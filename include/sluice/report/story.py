@@ -42,7 +42,8 @@ class Story:
         self.started = datetime.now(UTC)
         self.name = Path(request.pipeline).stem
         self._paths = Paths.under(request.root, self.name)
-        self.tallies: list[Teller] = []
+        self._begun: list[Teller] = []
+        self._order: dict[str, int] = {}
         self.spark: dict[str, str] = {}
 
     @property
@@ -53,6 +54,16 @@ class Story:
     def begin(self, pipeline: Pipeline) -> None:
         """Tell of this pipeline; before its file is read, the file's name stands for it."""
         self.name, self._paths = pipeline.name, pipeline.paths(self.request.root)
+        self._order = {step.name: number for number, step in enumerate(pipeline.steps)}
+
+    def add(self, tally: Teller) -> None:
+        """Tell of a step as well."""
+        self._begun.append(tally)
+
+    @property
+    def tallies(self) -> list[Teller]:
+        """Of the steps that have begun, in the order of the file."""
+        return sorted(self._begun, key=lambda tally: self._order[tally.step])
 
     @property
     def lacking(self) -> list[Undelivered]:

@@ -36,6 +36,9 @@ def balance_notes(counts: Counts) -> list[str]:
     if groups := counts.late_groups:
         told = f"{format_amount(groups, 'late group')}, not rows: an aggregation"
         notes.append(f"{told} dropped what came behind the watermark after it had gathered it.")
+    if counts.updated:
+        changed = format_amount(counts.updated, "group")
+        notes.append(f"Of the written rows, {changed} took the place of what they were before.")
     if counts.removed:
         rows = format_amount(counts.removed, "row")
         notes.append(f"{rows} of the range were removed, and these came in their place.")

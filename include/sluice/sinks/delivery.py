@@ -24,6 +24,8 @@ class Delivery:
     """A person asked for it: what the sink has counts, not what it has noted."""
     keys: tuple[str, ...] = ()
     """The columns by which a person knows a row."""
+    whole: bool = False
+    """The batch is the whole result, and takes the place of the one before."""
 
     def to(self, title: str) -> "Delivery":
         """The same batch under the key of one sink."""

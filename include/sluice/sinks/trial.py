@@ -76,7 +76,8 @@ class MemoryWriter(Writer[MemorySink]):
             part = DataFrame(home._jsparkSession.createDataFrame(held, frame._jdf.schema()), home)
             views = _views.setdefault(home, {})
             known = views.get(self.sink.name, {})
-            batches = {place: old for place, old in known.items() if place[0] == delivery.key}
+            kept = {} if delivery.whole else known
+            batches = {place: old for place, old in kept.items() if place[0] == delivery.key}
             batches[delivery.key, delivery.batch] = part
             views[self.sink.name] = batches
             _union(batches).createOrReplaceTempView(self.sink.name)

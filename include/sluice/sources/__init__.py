@@ -4,6 +4,7 @@ from .choose import INTAKES, Found, open_inputs, rehearse_inputs
 from .inputs import Inputs
 from .intake import BatchInput, Intake, Opening
 from .static import StaticTable
+from .static_topic import StaticTopic
 
 __all__ = [
     "INTAKES",
@@ -13,6 +14,7 @@ __all__ = [
     "Intake",
     "Opening",
     "StaticTable",
+    "StaticTopic",
     "open_inputs",
     "rehearse_inputs",
 ]

@@ -19,10 +19,11 @@ from ..spec import (
 )
 from ..storage import Paths
 from .files import FileIntake
-from .inputs import Inputs
+from .inputs import Inputs, Statics
 from .intake import Intake, Opening
 from .kafka import KafkaIntake
 from .static import StaticTable
+from .static_topic import StaticTopic
 from .table import TableIntake
 from .trial import SocketIntake, TrialIntake
 
@@ -66,7 +67,7 @@ def open_inputs(
             named=paths.named_files(step.name) + (f"-{number}" if number else ""),
         )
         intakes[name] = INTAKES[type(source)].of(opening)
-    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths))
+    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths, asks=True))
 
 
 def rehearse_inputs(pipeline: Pipeline, step: Step, paths: Paths, landing: Path) -> Inputs:
@@ -77,12 +78,18 @@ def rehearse_inputs(pipeline: Pipeline, step: Step, paths: Paths, landing: Path)
         place = pipeline.source_path(one.source, paths)
         opening = Opening(one.source, place, pipeline.folder, None, landing=str(landing))
         intakes[name] = INTAKES[type(one.source)].of(opening)
-    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths))
+    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths, asks=False))
 
 
-def _find_statics(pipeline: Pipeline, step: Step, paths: Paths) -> dict[str, StaticTable]:
-    return {
-        name: StaticTable.of(one.source, pipeline.source_path(one.source, paths))
-        for name, one in step.statics.items()
-        if isinstance(one.source, TableSource)  # no other kind may be static
-    }
+def _find_statics(pipeline: Pipeline, step: Step, paths: Paths, *, asks: bool) -> Statics:
+    """Args: asks: whether brokers are asked; else a topic is an empty one."""
+    found: Statics = {}
+    for name, one in step.statics.items():
+        source = one.source
+        if isinstance(source, TableSource):
+            found[name] = StaticTable.of(source, pipeline.source_path(source, paths))
+        elif isinstance(source, KafkaSource):
+            folder = pipeline.folder
+            topic = StaticTopic.of(source, folder) if asks else StaticTopic(source, folder, {})
+            found[name] = topic
+    return found

@@ -15,6 +15,7 @@ from ..spec import FileSource
 from .parse.embedded import read_embedded
 from .parse.headers import NOT_UNPACKED
 from .parse.layouts import EMBEDDED, Layout, reads_whole_files
+from .parse.partitions import read_partitions
 from .parse.text_records import parse_text, split_text
 
 _FOR_EVER = "3650000d"
@@ -80,8 +81,10 @@ def open_stream(
             SOURCE,
             "_name",
         ).where(~_is_packed())
-    columns = [col(c) for c in source.columns]
-    return frame.where(_is_visible()).select(*columns, RAW, DEFECT, RESCUED, SOURCE)
+    frame = frame.where(_is_visible())
+    if source.partition_columns:
+        frame = read_partitions(frame, source)
+    return frame.select(*[col(c) for c in source.declared], RAW, DEFECT, RESCUED, SOURCE)
 
 
 def _is_packed() -> Column:

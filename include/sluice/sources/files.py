@@ -7,7 +7,14 @@ from typing import Literal, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..backlog import LandedFile, is_hidden, list_files, source_root, waiting_files
+from ..backlog import (
+    LandedFile,
+    is_hidden,
+    keep_unreadable,
+    list_files,
+    source_root,
+    waiting_files,
+)
 from ..checkpoint import Checkpoint
 from ..errors import TransientError
 from ..spark.failure import UnplannedFiles, UnreadableFile
@@ -92,14 +99,15 @@ class FileIntake(Intake[FileSource]):
         unplanned = [path for path in paths if path not in self.sizes and not _is_hidden(path)]
         if unplanned and has_layouts(self.source):
             raise UnplannedFiles(unplanned)
-        size = sum(self.sizes.get(path, 0) for path in paths)
+        size, lost = sum(self.sizes.get(path, 0) for path in paths), self._unreadable_among(paths)
+        keep_unreadable(self.source, checkpoint, lost)
         return BatchInput(
             amount=size,
             files=len(paths),
             bytes=size,
             names=tuple(paths),
             scan=self._scan,
-            lost=self._unreadable_among(paths),
+            lost=lost,
             costly=size > 0,
             large=size > CROWDING_BYTES,
         )

@@ -9,6 +9,10 @@ from ..checkpoint import Checkpoint
 from ..report import BatchReport
 from .intake import BatchInput, Intake
 from .static import StaticTable
+from .static_topic import StaticTopic
+
+Statics = dict[str, StaticTable | StaticTopic]
+"""What is read as a whole in each run, by name."""
 
 _WHOLE = 1000
 """What an input counts for, of several that are counted in units of their own."""
@@ -17,12 +21,12 @@ _WHOLE = 1000
 @dataclass
 class Inputs:
     """Where a step's rows come from. `intakes`: of each stream, in the order in which Spark numbers
-    their sources. `named`: the file tells them apart. `statics`: tables that are read anew in each
+    their sources. `named`: the file tells them apart. `statics`: what is read anew in each
     run, by name. `told`: what a person should know beside what they say."""
 
     named: bool
     intakes: dict[str, Intake]
-    statics: dict[str, StaticTable] = field(default_factory=dict)
+    statics: Statics = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
 
     @property

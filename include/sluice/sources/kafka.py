@@ -4,32 +4,29 @@ be."""
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..backlog import (
     RECORD_BYTES,
     TopicBacklog,
     describe_losses,
+    end_of,
     measure_expired,
     measure_topics,
+    note_ends,
     note_topic_ids,
     planned_offsets,
 )
 from ..checkpoint import Checkpoint
 from ..errors import SluiceError, SourceError, TransientError
 from ..report import BatchReport, merge_ranges
-from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col
 from ..spec import KafkaSource, KafkaStart, resolve_cluster
 from .intake import BatchInput, Intake, Opening
 from .kafka_options import reader_options, start_options
-from .parse.avro_records import parse_avro
-from .parse.headers import record_pattern
-from .parse.text_records import decode, parse_text
-
-_TOMBSTONE = "the record has no value (a tombstone)"
+from .kafka_records import read_records
 
 
 class KafkaIntake(Intake[KafkaSource]):
@@ -50,8 +47,11 @@ class KafkaIntake(Intake[KafkaSource]):
             return
         self.backlog = measure_topics(source, checkpoint)
         self.warnings = describe_losses(self.backlog)
+        if self.backlog.passed_over:
+            self._refuse_later_end(checkpoint)
         if self.backlog.recreated or (self.warnings and source.fail_on_data_loss):
             self._refuse(checkpoint)
+        note_ends(source, checkpoint, self.backlog.committed)
         note_topic_ids(checkpoint, self.backlog.ids)
 
     @classmethod
@@ -82,6 +82,19 @@ class KafkaIntake(Intake[KafkaSource]):
             do=anew if self.backlog.recreated else go_on,
         )
 
+    def _refuse_later_end(self, checkpoint: Checkpoint) -> None:
+        """Raise for records that were none of this source's, and are to be by now."""
+        found = self.backlog.passed_over
+        shown = [f"{t}/{p}: {count:,}" for t, parts in found.items() for p, count in parts.items()]
+        raise SourceError(
+            "`ending_offsets` was moved or taken out, and earlier runs have passed over records "
+            "that lie before the new end",
+            where=f"brokers {resolve_cluster(self.source)[0]}",
+            value=", ".join(shown),
+            do=f"Put it back; or start over: move the checkpoint {checkpoint.folder.parent} away "
+            "(keys in the table keep rows that are read again from being doubled)",
+        )
+
     @property
     def total(self) -> int:
         """Offsets."""
@@ -103,58 +116,11 @@ class KafkaIntake(Intake[KafkaSource]):
         frame = (
             spark.readStream.format("kafka").options(**reader_options(source, self._start())).load()
         )
-        fields: list[str | Column] = [
-            "topic",
-            "partition",
-            "offset",
-            "timestamp",
-            F.col("timestampType").alias("timestamp_type"),
-            "key",
-        ]
-        fields += ["headers"] if source.headers else []
-        fields += ["value"] if source.keep_value else []
-        records = frame.select(
-            F.col("value").alias("_value"),
-            F.col("value").cast("string").alias(RAW),
-            F.struct(*fields).alias(SOURCE),
-        )
-        parsed = self._parse(records)
-        if source.tombstones == "quarantine":
-            defect = F.when(F.col("_value").isNull(), F.lit(_TOMBSTONE)).otherwise(F.col(DEFECT))
-        else:
-            defect = F.when(F.col("_value").isNotNull(), F.col(DEFECT))
-        return parsed.select(
-            *[col(c) for c in source.columns], RAW, defect.alias(DEFECT), RESCUED, SOURCE
-        )
-
-    def _parse(self, records: DataFrame) -> DataFrame:
-        source, nothing = self.source, F.lit(None).cast("string")
-        if source.format == "bytes":
-            return records.select(
-                F.col("_value").alias("value"),
-                "_value",
-                RAW,
-                nothing.alias(DEFECT),
-                nothing.alias(RESCUED),
-                SOURCE,
-            )
-        if source.format == "avro":
-            return parse_avro(records, source, self.folder)
-        if source.format == "csv":  # a line break that ends the record is none of it
-            records = records.withColumn(RAW, F.regexp_replace(RAW, "\r?\n$", ""))
-        parsed = parse_text(
-            decode(records, source), source, {}, lambda paths: F.lit(True), SOURCE, "_value"
-        )
-        if source.format != "csv":
-            return parsed
-        # A value is one record: what stands in a second line would be passed over in silence.
-        lines = F.when(
-            F.col(RAW).rlike("[\\r\\n]")
-            & ~F.col(RAW).rlike(f"^{record_pattern(source)}[\\r\\n]*$"),
-            F.lit("more than one line"),
-        )
-        blank = F.when(F.btrim(F.col(RAW), F.lit(" \t\r\n")) == "", F.lit("the value is blank"))
-        return parsed.withColumn(DEFECT, F.coalesce(blank, lines, F.col(DEFECT)))
+        for topic, ends in source.ending_offsets.items():
+            for partition, end in ends.items():
+                there = (F.col("topic") == topic) & (F.col("partition") == partition)
+                frame = frame.where(~there | (F.col("offset") < end))
+        return read_records(frame, source, self.folder)
 
     def _start(self) -> dict[str, str]:
         moment = KafkaStart(timestamp=self.since) if self.since is not None else None
@@ -163,13 +129,14 @@ class KafkaIntake(Intake[KafkaSource]):
     def inspect(self, checkpoint: Checkpoint, batch: int) -> BatchInput:
         """The offsets of a planned batch."""
         ranges = {
-            f"{topic}/{p}": span
+            f"{topic}/{p}": (start, end)
             for topic, parts in planned_offsets(checkpoint, batch).items()
-            for p, span in sorted(parts.items())
-            if span[1] > span[0]
+            for p, (start, until) in sorted(parts.items())
+            if (end := end_of(self.source, topic, p, until)) > start
         }
         amount = sum(until - start for start, until in ranges.values())
-        return BatchInput(amount=amount, ranges=ranges, fetched=True, scan="exact")
+        scan: Literal["exact", "at least"] = "at least" if self.source.ending_offsets else "exact"
+        return BatchInput(amount=amount, ranges=ranges, fetched=True, scan=scan)
 
     def has_again(self, taken: BatchInput) -> bool:
         """Whether the brokers have all of its records, and say so."""

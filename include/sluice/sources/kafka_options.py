@@ -21,6 +21,8 @@ def reader_options(source: KafkaSource, start: dict[str, str]) -> dict[str, str]
         "subscribePattern": source.subscribe_pattern,
         "assign": source.assign and json.dumps(source.assign),
         "maxOffsetsPerTrigger": source.max_offsets_per_batch,
+        "minPartitions": source.min_partitions,
+        "groupIdPrefix": source.group_id_prefix,
     }
     ours = {name: str(value) for name, value in chosen.items() if value}
     ours |= {

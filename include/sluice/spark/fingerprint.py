@@ -18,7 +18,7 @@ _OF_SESSION = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sq
 def describe_state(frame: DataFrame, mode: str) -> list[str]:
     """A sentence for each operator of a streaming query that keeps something, from the top, for
     each window and watermark, and for the settings of the session that decide what they mean; empty
-    for a query without state. Args: mode: the output mode."""
+    for a query without state. Args: mode: the output mode, in words."""
     nodes = [node for node in walk(analyzed_plan(frame)) if node.isStreaming()]
     told = [sentence for node in nodes for sentence in _describe(node)]
     if not any(_keeps(node) for node in nodes):

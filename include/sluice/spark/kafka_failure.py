@@ -10,6 +10,8 @@ _LOST = re.compile(
     re.DOTALL,
 )
 _THROWN = re.compile(r"org\.apache\.kafka\.(?:common|clients)\.[\w.]*?(\w+Exception): ([^\n]*)")
+UNFIT = "a record does not fit the schema of static input"
+_UNFIT = re.compile(rf"({UNFIT} \w+: .*?) at (\{{.*?\}})")
 _GONE = ("OffsetOutOfRangeException", "UnknownTopicOrPartitionException")
 
 
@@ -19,6 +21,14 @@ def explain_kafka(text: str) -> SluiceError | None:
     Brokers that are away, and a topic that is deleted while a task reads it, look the same to a
     client: the next run asks the brokers and knows.
     """
+    if unfit := _UNFIT.search(text):
+        return SourceError(
+            unfit[1],
+            value=unfit[2],
+            do="Mend the schema, or send the record anew under its key and write "
+            "`newest_per_key: true`; a static input has no quarantine, so read a topic whose "
+            "records may be malformed in a step of its own",
+        )
     lost, thrown = _LOST.search(text), _THROWN.search(text)
     name, words = (thrown[1], thrown[2]) if thrown else ("", "")
     if lost or name in _GONE:

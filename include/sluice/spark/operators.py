@@ -8,6 +8,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from .plans import kind, walk
+from .queries import query_of_batch
 
 _DROPPED = "numRowsDroppedByWatermark"
 _DUPLICATE = "numDroppedDuplicateRows"
@@ -25,7 +26,7 @@ class LateInOperator:
 
 
 def count_late_in_operators(spark: SparkSession) -> list[LateInOperator]:
-    """What each operator with state dropped as late from the batch that the query has just run.
+    """What each operator with state dropped as late from the batch that this thread works at.
 
     Late is what lies behind the watermark of the batch before, which is older than the batch's own.
     Asked within the batch, after its rows were read once: the query's own progress comes too late
@@ -40,16 +41,17 @@ def count_late_in_operators(spark: SparkSession) -> list[LateInOperator]:
 
 
 def count_duplicates_in_operators(spark: SparkSession) -> int:
-    """Rows that Spark's own deduplication dropped as copies from the batch the query has just
-    run."""
+    """Rows that Spark's own deduplication dropped as copies from the batch that this thread works
+    at."""
     found = (_metric(node, _DUPLICATE) for node in _executed(spark))
     return sum(metric.value() for metric in found if metric is not None)
 
 
 def _executed(spark: SparkSession) -> Iterator[JavaObject]:
-    """The physical operators of the newest batch of each query that runs."""
-    for query in spark.streams.active:
-        yield from walk(query._jsq.streamingQuery().lastExecution().executedPlan())
+    """The physical operators of the batch that this thread works at."""
+    query = query_of_batch(spark)
+    if query is not None:
+        yield from walk(query.lastExecution().executedPlan())
 
 
 def _metric(node: JavaObject, name: str) -> JavaObject | None:

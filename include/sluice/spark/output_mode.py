@@ -54,12 +54,19 @@ _STATE = {
     "TransformWithStateInPySpark",
     "TransformWithStateInPandas",
 }
+_GROUPS = {
+    QueryType.AGGREGATION_IN_TIME,
+    QueryType.OTHER_AGGREGATION,
+    QueryType.MAP_GROUPS,
+    QueryType.FLAT_MAP_UPDATE,
+}
 _KEEPS = {"Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "Limit", *_STATE}
 _ADVICE = {
     "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and "
-    "group by that time or a window of it, "
-    "or write `mode: update` at a Kafka sink, in a step without a Delta table",
+    "group by that time or a window of it; or write `mode: update` with `keys` at the Delta sink, "
+    "so that each batch replaces the groups that changed; or `mode: complete`",
     "update": "Leave `mode: update` out",
+    "complete": "Leave `mode: complete` out",
 }
 
 
@@ -100,6 +107,22 @@ def check_output_mode(frame: DataFrame, mode: str, where: str) -> None:
             f"Spark cannot run this query in output mode {mode}: {refusal}",
             where=where,
             do="Mend the transform; `sluice validate --spark` checks it without data",
+        )
+
+
+def check_groups(frame: DataFrame, where: str) -> None:
+    """Raise SpecError for a query in update mode whose rows are not groups that change: which row
+    of a key came last would hang on how the backlog was cut.
+
+    Args: where: the step, for the message.
+    """
+    if not find_query_types(frame) & _GROUPS:
+        raise SpecError(
+            "`mode: update` replaces groups whenever they change, and the rows of this query come "
+            "once and never change",
+            where=where,
+            do="Group them in the transform; or write `dedup` with `order_by`, which says of rows "
+            "with one key which of them stays",
         )
 
 

@@ -24,13 +24,18 @@ class Stages:
         return self.over / self.tasks if self.tasks else 0.0
 
 
-def look_at_stages(spark: SparkSession) -> Stages:
-    """Ask the store; what it cannot tell is nothing: no run may fail because it was looked at."""
+def look_at_stages(spark: SparkSession, pool: str | None = None) -> Stages:
+    """Ask the store; what it cannot tell is nothing: no run may fail because it was looked at.
+
+    Args: pool: of the scheduler, whose stages are meant; all by default.
+    """
     over = tasks = size = records = 0
     with suppress(Exception):
         active = spark.sparkContext._jsc.sc().statusStore().activeStages().iterator()
         while active.hasNext():
             stage = active.next()
+            if pool is not None and stage.schedulingPool() != pool:
+                continue
             over, tasks = over + stage.numCompleteTasks(), tasks + stage.numTasks()
             size, records = size + stage.inputBytes(), records + stage.inputRecords()
     return Stages(over, tasks, size, records)

@@ -7,7 +7,6 @@ node id -> Option of milliseconds), which has no public door.
 """
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 
 from py4j.java_gateway import JavaObject
@@ -17,6 +16,7 @@ from pyspark.sql import functions as F
 from .columns import quote
 from .jvm import jvm_of
 from .plans import kind, walk
+from .queries import query_of_batch
 
 _MARK = "sluice.input"
 """Metadata of an input's event time, by which its node is known in every plan."""
@@ -31,39 +31,37 @@ def declare_watermark(rows: DataFrame, column: str, delay: timedelta, name: str)
 
 
 def restore_watermarks(spark: SparkSession, reached: dict[str, int]) -> None:
-    """Tell the query that runs how far each input had come, epoch milliseconds, where it does not
-    know; call it within a batch."""
-    for query, nodes in _running(spark):
-        known = _tracked(query)
-        for name, node in nodes:
-            moment, before = reached.get(name, 0), known.get(node.nodeId())
-            if moment >= _SMALLEST and (before.isEmpty() or before.get().isEmpty()):
-                known.put(node.nodeId(), jvm_of(spark).scala.Option.apply(moment))
+    """Tell the query of this batch how far each input had come, epoch milliseconds, where it does
+    not know; call it within a batch."""
+    query = query_of_batch(spark)
+    known = _tracked(query)
+    for name, node in _nodes(query):
+        moment, before = reached.get(name, 0), known.get(node.nodeId())
+        if moment >= _SMALLEST and (before.isEmpty() or before.get().isEmpty()):
+            known.put(node.nodeId(), jvm_of(spark).scala.Option.apply(moment))
 
 
 def read_watermarks(spark: SparkSession) -> dict[str, int]:
     """How far each input has come with the batch that the query has just run, epoch milliseconds;
     none of which no row came yet. Call it within a batch, after its rows were read."""
     reached: dict[str, int] = {}
-    for query, nodes in _running(spark):
-        known = _tracked(query)
-        for name, node in nodes:
-            before, stats = known.get(node.nodeId()), node.eventTimeStats().value()
-            moments = [stats.max() - node.delayMs()] if stats.count() else []
-            if before.nonEmpty() and before.get().nonEmpty():
-                moments.append(before.get().get())
-            if moments:
-                reached[name] = max(reached.get(name, 0), *moments)
+    query = query_of_batch(spark)
+    known = _tracked(query)
+    for name, node in _nodes(query):
+        before, stats = known.get(node.nodeId()), node.eventTimeStats().value()
+        moments = [stats.max() - node.delayMs()] if stats.count() else []
+        if before.nonEmpty() and before.get().nonEmpty():
+            moments.append(before.get().get())
+        if moments:
+            reached[name] = max(reached.get(name, 0), *moments)
     return reached
 
 
-def _running(spark: SparkSession) -> Iterator[tuple[JavaObject, list[tuple[str, JavaObject]]]]:
-    """Each query, and the nodes of its newest batch that hold an input's watermark."""
-    for query in spark.streams.active:
-        execution = query._jsq.streamingQuery()
-        plan = execution.lastExecution().executedPlan()
-        nodes = [node for node in walk(plan) if kind(node) == "EventTimeWatermarkExec"]
-        yield execution, [(name, node) for node in nodes if (name := _name_of(node))]
+def _nodes(query: JavaObject) -> list[tuple[str, JavaObject]]:
+    """The nodes of a query's newest batch that hold an input's watermark, by the input's name."""
+    plan = query.lastExecution().executedPlan()
+    nodes = [node for node in walk(plan) if kind(node) == "EventTimeWatermarkExec"]
+    return [(name, node) for node in nodes if (name := _name_of(node))]
 
 
 def _name_of(node: JavaObject) -> str:

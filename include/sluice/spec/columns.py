@@ -87,6 +87,11 @@ def is_time(type_: str) -> bool:
     return _TIME.fullmatch(type_.strip()) is not None
 
 
+def is_atomic(type_: str) -> bool:
+    """True for a type whose values a text can hold: neither nested nor bytes."""
+    return not re.match(r"array|map|struct|variant|binary", type_.strip(), re.IGNORECASE)
+
+
 def is_unwritable(name: str, type_: str) -> bool:
     """True for a column that Delta refuses for its own name, or for one within its type."""
     return any(map(_UNWRITABLE.search, [name, *_QUOTED.findall(type_)]))

@@ -22,12 +22,12 @@ def digest_parts(step: Step, folder: Path) -> dict[str, str]:
         # Without defaults: one that a later version adds is no edit of the file.
         said = step.model_dump_json(include={field}, exclude_defaults=True)
         if field == "transform" and step.transform:
-            said += _read_code(folder / _file(step.transform))
+            said += read_code(folder, step.transform)
         parts[name] = _digest(said)
     if step.inputs:
         said = step.model_dump_json(include={"inputs"}, exclude_defaults=True)
         codes = [one.transform for one in step.inputs.values() if one.transform]
-        parts["inputs"] = _digest(said + "".join(_read_code(folder / _file(c)) for c in codes))
+        parts["inputs"] = _digest(said + "".join(read_code(folder, code) for code in codes))
     return parts
 
 
@@ -35,12 +35,10 @@ def _digest(said: str) -> str:
     return sha256(said.encode()).hexdigest()[:16]
 
 
-def _file(code: str) -> str:
-    return code.partition(":")[0]
-
-
-def _read_code(file: Path) -> str:
-    """The lines of a SQL or Python file that are neither empty nor a comment."""
+def read_code(folder: Path, reference: str) -> str:
+    """The lines of a SQL or Python file that are neither empty nor a comment; none where there is
+    no such file. Args: reference: `file.sql` or `file.py:function`."""
+    file = folder / reference.partition(":")[0]
     if not file.is_file():
         return ""
     mark = "--" if file.suffix == ".sql" else "#"

@@ -2,7 +2,9 @@
 
 from typing import ClassVar, Literal
 
-from .sink_kind import SinkKind, is_absolute
+from pydantic import model_validator
+
+from .sink_kind import OutputMode, SinkKind, is_absolute
 
 
 class DeltaSink(SinkKind):
@@ -10,9 +12,13 @@ class DeltaSink(SinkKind):
     it is what the step remembers its keys by."""
 
     kind: Literal["delta"] = "delta"
-    mode: Literal["append", "insert_new"] | None = None
+    mode: Literal["append", "insert_new", "update", "complete"] | None = None
     """By default what fits the step: `insert_new`, which inserts keys the table does not hold, with
-    `dedup`, and `append` without."""
+    `dedup`, and `append` without. Of a transform that aggregates: `append` writes a group once,
+    when its watermark has passed; `update` replaces in each batch the groups that changed, by
+    `keys`; `complete` replaces the whole table by all groups in each batch."""
+    keys: list[str] = []
+    """The columns by which `update` knows a group: what the transform groups by."""
     table: str | None = None
     """Folder or URI of the table; relative paths lie under the root's `tables/`."""
     name: str | None = None
@@ -33,15 +39,42 @@ class DeltaSink(SinkKind):
         """Path or name, where the file says one."""
         return self.table or self.name or ""
 
+    @model_validator(mode="after")
+    def _check_keys(self) -> "DeltaSink":
+        if (self.mode == "update") != bool(self.keys):
+            raise ValueError(
+                "`keys` go with `mode: update`, which replaces groups by them"
+                if self.keys
+                else "`mode: update` needs `keys`: the columns by which a group is known"
+            )
+        return self
+
     @property
     def adds_rows(self) -> bool:
-        """A changed row would stand beside the one it was."""
-        return True
+        """Unless groups or the whole table are replaced: a changed row would stand beside the one
+        it was."""
+        return self.output_mode is None
+
+    @property
+    def output_mode(self) -> OutputMode | None:
+        """As `mode` says, of those that replace rows."""
+        return self.mode if self.mode in ("update", "complete") else None
+
+    @property
+    def takes_whole(self) -> bool:
+        """Where the whole table is replaced."""
+        return self.mode == "complete"
+
+    @property
+    def upsert_keys(self) -> list[str]:
+        """As written."""
+        return self.keys
 
     @property
     def layout(self) -> dict[str, list[str]]:
-        """Partitions and clusters."""
-        return {"partition_by": self.partition_by, "cluster_by": self.cluster_by}
+        """Partitions and clusters, and what groups are known by."""
+        parts = {"partition_by": self.partition_by, "cluster_by": self.cluster_by}
+        return {**parts, **({"keys": self.keys} if self.keys else {})}
 
     @property
     def stays_below_root(self) -> bool:

@@ -5,10 +5,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from ..storage.buckets import in_bucket
+from ..storage.buckets import bucket_of, in_bucket
+from ..storage.paths import Paths, is_remote, resolve_path, shares_files
+from .columns import check_columns, is_atomic
 from .notifications import Notifications
 from .quantities import Size
 from .records import Records
+
+_MAGIC = re.compile(r"[{}\[\]*?\\]")
 
 
 class FileSource(Records):
@@ -34,6 +38,15 @@ class FileSource(Records):
     file_date: str | None = None
     """strptime pattern of the date in a file's relative path, e.g. `%Y-%m-%d`; a backfill picks
     files by it."""
+    partition_columns: dict[str, str] = {}
+    """Column name -> Spark type of what folders say: `{day: date}` of `day=2026-01-31/`. A file in
+    no such folder, or in one whose name is not of the type, has malformed records only."""
+    clean_source: Literal["archive", "delete"] | None = None
+    """What becomes of a file once its batch is committed: it is moved to `archive`, or deleted.
+    Without it, it stays."""
+    archive: str | None = None
+    """Folder outside of `path`, on a disk or in the same bucket as it: files lie there as they lay
+    below `path`."""
     ordered_by: Literal["name", "folder"] | None = None
     """What sorts in the order in which files arrive: their names (a time or a counter leads them)
     or their folders (`dt=2026-01-31/`, whatever the names). On S3 the probe then lists only the end
@@ -51,6 +64,18 @@ class FileSource(Records):
         "folders it reads one",
         "latestfirst": "what a row finds in the table then hangs on how the backlog was cut",
         "maxfileage": "it passes over old files without a word",
+        "cleansource": "Spark cleans a batch when it plans the next, so never a run's last, and "
+        "passes over what fails; write `clean_source: delete` or `archive`",
+        "ignorecorruptfiles": "the rest of a broken file is passed over without a word, and not "
+        "counted",
+        "ignoremissingfiles": "a file that is gone is passed over without a word, and not counted",
+        "modifiedafter": "the probe would find older files waiting in each run",
+        "modifiedbefore": "the probe would find younger files waiting in each run",
+    }
+    own_fields: ClassVar[dict[str, str]] = {
+        "sourcearchivedir": "`archive: <folder>`",
+        "pathglobfilter": "`pattern`",
+        "recursivefilelookup": "nothing (folders are always read with those below them)",
     }
 
     @model_validator(mode="after")
@@ -69,11 +94,59 @@ class FileSource(Records):
 
     @model_validator(mode="after")
     def _check_order(self) -> "FileSource":
-        if self.ordered_by and re.search(r"[{}\[\]*?\\]", self.path):
+        if self.ordered_by and _MAGIC.search(self.path):
             raise ValueError(
                 "`ordered_by` needs a path without globs, because what they match sorts within "
                 "each folder only; name the folder above them"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _check_archive(self) -> "FileSource":
+        if (self.archive is not None) != (self.clean_source == "archive"):
+            raise ValueError(
+                "`clean_source: archive` needs `archive: <folder>`, and the folder is for it alone"
+            )
+        if self.clean_source is None:
+            return self
+        for place in (self.path, self.archive or self.path):
+            if is_remote(place) and not in_bucket(place):
+                raise ValueError(
+                    f"`clean_source` works on disks and in S3, and {place!r} lies elsewhere; let "
+                    "what writes the files remove them"
+                )
+        if self.archive is None:
+            return self
+        if bucket_of(self.path) != bucket_of(self.archive):
+            raise ValueError(
+                "`archive` must lie where the landing folder lies, on a disk or in the same "
+                "bucket, because a file is moved there in one step"
+            )
+        if shares_files(self.fixed_folder, self.archive):
+            raise ValueError(
+                f"`archive` {self.archive!r} and the landing folder {self.fixed_folder!r} lie "
+                "within each other, so files would be read again where they were moved to; name a "
+                "folder beside it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_partitions(self) -> "FileSource":
+        if not self.partition_columns:
+            return self
+        check_columns({**self.columns, **self.partition_columns})
+        schema = {name.lower() for name in self.columns}
+        for name, type_ in self.partition_columns.items():
+            if name.lower() in schema:
+                raise ValueError(
+                    f"column {name!r} stands in `schema` and in `partition_columns`; take it out "
+                    "of the one that does not say where its values are"
+                )
+            if not is_atomic(type_):
+                raise ValueError(
+                    f"partition column {name!r} is {type_}, and the name of a folder is one value; "
+                    "write a type such as string, date or int"
+                )
         return self
 
     @model_validator(mode="after")
@@ -103,6 +176,23 @@ class FileSource(Records):
         return self
 
     @property
+    def fixed_folder(self) -> str:
+        """The folder that everything lies below: `path`, or what comes before its first glob."""
+        before = _MAGIC.split(self.path, maxsplit=1)[0]
+        return self.path if before == self.path else before.rpartition("/")[0]
+
+    def may_read_files_of(self, other: "FileSource") -> bool:
+        """Whether two sources may read one file: folders within each other, and not a pattern of
+        its own for each."""
+        apart = self.pattern != other.pattern and "*" not in (self.pattern, other.pattern)
+        return not apart and shares_files(self.fixed_folder, other.fixed_folder)
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """The schema, and what folders say."""
+        return {**self.columns, **self.partition_columns}
+
+    @property
     def is_read_by_lines(self) -> bool:
         """Unless a record may span lines, or another sign than a line break ends it."""
         return not self.spans_lines and not any(o.lower() == "linesep" for o in self.options)
@@ -127,6 +217,10 @@ class FileSource(Records):
     def places(self) -> tuple[str, ...]:
         """The folder."""
         return (self.path,)
+
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The folder, up to the first part of its path that is a pattern."""
+        return frozenset({resolve_path(re.split(r"/[^/]*[{\[*?\\]", self.path)[0], ".")})
 
     @property
     def jar_sets(self) -> frozenset[str]:

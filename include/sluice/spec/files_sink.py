@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from ..storage.paths import Paths, resolve_path
 from .model import Options
 from .sink_kind import SinkKind, is_absolute
 
@@ -34,6 +35,10 @@ class FilesSink(SinkKind):
     def place(self) -> str:
         """The folder."""
         return self.path
+
+    def writes(self, paths: Paths) -> frozenset[str]:
+        """The folder."""
+        return frozenset({resolve_path(self.path, paths.root)})
 
     @property
     def adds_rows(self) -> bool:

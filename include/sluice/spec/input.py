@@ -21,7 +21,8 @@ class Input(Spec):
 
     source: Source
     static: bool = False
-    """A table as it is when a run begins: no rows of it are counted, refused or remembered."""
+    """A table or a topic as it is when a run begins: no rows of it are counted, refused or
+    remembered."""
     transform: str | None = None
     """A `.sql` file or `file.py:function` that selects and filters the rows of this input."""
     event_time: EventTime | None = None

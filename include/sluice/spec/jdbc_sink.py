@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from .dedup import split_order
-from .sink_kind import SinkKind
+from .sink_kind import OutputMode, SinkKind
 
 
 class JdbcSink(SinkKind):
@@ -23,9 +23,12 @@ class JdbcSink(SinkKind):
     table: str = Field(min_length=1)
     """Name, with its schema where it is not the user's own: `sales.orders`. Created from the step's
     columns when it is absent."""
-    mode: Literal["append", "upsert"] = "append"
+    mode: Literal["append", "upsert", "update"] = "append"
+    """`upsert`: a row takes the place of the one with its keys that ranks behind it. `update`: of a
+    transform that aggregates, each batch brings the groups that changed, and they take the place of
+    what they were."""
     keys: list[str] = []
-    """Columns whose rows are replaced under `upsert`."""
+    """Columns whose rows are replaced under `upsert` and `update`."""
     order_by: list[str] = []
     """Which row of a key stays under `upsert`: the first by these columns (`at desc`). By default
     the step's `dedup.order_by`, else the newest by `event_time`."""
@@ -42,14 +45,15 @@ class JdbcSink(SinkKind):
     def _check_sink(self) -> "JdbcSink":
         if (self.url is None) == (self.connection is None):
             raise ValueError("write either `url` or `connection`")
-        if (self.mode == "upsert") != bool(self.keys):
+        if (self.mode == "append") == bool(self.keys):
             raise ValueError(
-                "`mode: upsert` needs `keys`"
-                if self.mode == "upsert"
-                else "`keys` go with `mode: upsert`"
+                "`keys` go with `mode: upsert` or `mode: update`"
+                if self.keys
+                else f"`mode: {self.mode}` needs `keys`"
             )
         if self.order_by and self.mode != "upsert":
-            raise ValueError("`order_by` goes with `mode: upsert`: an append keeps every row")
+            kept = "every row" if self.mode == "append" else "the newest batch's"
+            raise ValueError(f"`order_by` goes with `mode: upsert`: {self.mode} keeps {kept}")
         return self
 
     def ranked(self, order: list[str]) -> "JdbcSink":
@@ -82,6 +86,11 @@ class JdbcSink(SinkKind):
     def adds_rows(self) -> bool:
         """Unless rows are replaced by their keys."""
         return self.mode == "append"
+
+    @property
+    def output_mode(self) -> OutputMode | None:
+        """`update`, where groups are to come whenever they change."""
+        return "update" if self.mode == "update" else None
 
     @property
     def written(self) -> list[str]:

@@ -4,9 +4,10 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
+from ..storage.paths import Paths
 from .kafka_cluster import KafkaCluster
 from .model import Options
-from .sink_kind import SinkKind
+from .sink_kind import OutputMode, SinkKind
 
 
 class KafkaSink(SinkKind, KafkaCluster):
@@ -29,7 +30,7 @@ class KafkaSink(SinkKind, KafkaCluster):
     """Header -> column."""
     mode: Literal["append", "update"] = "append"
     """Of a transform that aggregates. `append`: a group once, when its watermark has passed.
-    `update`: in each batch the groups that changed; for steps without a Delta table."""
+    `update`: in each batch the groups that changed."""
     options: Options = {}
     """Settings of the producer: `kafka.…`, passed through as written."""
     continuous: ClassVar[bool] = True
@@ -45,6 +46,10 @@ class KafkaSink(SinkKind, KafkaCluster):
         """The topic, or the column that names it."""
         return self.topic or self.topic_column or ""
 
+    def writes(self, paths: Paths) -> frozenset[str]:
+        """The topic; any, where each row names its own."""
+        return frozenset({f"kafka/{self.topic}" if self.topic else "kafka"})
+
     @property
     def adds_rows(self) -> bool:
         """True for records that are sent once."""
@@ -56,9 +61,9 @@ class KafkaSink(SinkKind, KafkaCluster):
         return self.key is not None
 
     @property
-    def sends_changes(self) -> bool:
+    def output_mode(self) -> OutputMode | None:
         """As `mode` says."""
-        return self.mode == "update"
+        return "update" if self.mode == "update" else None
 
     @property
     def limits(self) -> list[str]:

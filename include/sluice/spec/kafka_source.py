@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
+from ..storage.paths import Paths
 from .kafka_cluster import KafkaCluster
 from .model import Spec
 from .records import Records
@@ -66,6 +67,17 @@ class KafkaSource(Records, KafkaCluster):
     avro: Avro | None = None
     start: Literal["earliest", "latest"] | KafkaStart = "earliest"
     """Of the first run only; from then on the checkpoint says where to go on."""
+    ending_offsets: dict[str, dict[int, NonNegativeInt]] = {}
+    """Topic -> partition -> the offset before which reading ends for good; other partitions have no
+    end. When all before it is read, nothing is new."""
+    newest_per_key: bool = False
+    """Of a static input: the newest record of each key, as compaction keeps it; one without a value
+    takes its key out."""
+    min_partitions: int | None = Field(default=None, ge=1)
+    """Tasks that read at once at least, where topics have fewer partitions than there are cores."""
+    group_id_prefix: str | None = Field(default=None, min_length=1)
+    """How the consumer groups that Spark makes are to begin, for brokers that allow groups by
+    name."""
     max_offsets_per_batch: int | None = Field(default=None, ge=1)
     """Spark shares it out by what waits in each partition, and gives each at least one: a batch may
     hold as many records as there are partitions, where that is more."""
@@ -85,6 +97,26 @@ class KafkaSource(Records, KafkaCluster):
     refused: ClassVar[dict[str, str]] = {
         "minoffsetspertrigger": "a batch it holds back looks like an empty backlog",
         "maxtriggerdelay": "it goes with minOffsetsPerTrigger",
+        "failondataloss": "with false Spark passes over records that are gone without a word; "
+        "write `fail_on_data_loss: false`, which counts them in the report",
+        "startingoffsetsbytimestampstrategy": "with error Spark fails on a partition that has no "
+        "record since then; write `start: {timestamp: ...}`, which reads it from its end",
+        "kafka.group.id": "two runs of one group share its partitions, and each misses what the "
+        "other gets; write `group_id_prefix`",
+    }
+    own_fields: ClassVar[dict[str, str]] = {
+        "startingoffsets": "`start`",
+        "startingtimestamp": "`start: {timestamp: ...}`",
+        "startingoffsetsbytimestamp": "`start: {timestamp: ...}`",
+        "endingoffsets": "`ending_offsets`",
+        "endingtimestamp": "`ending_offsets`",
+        "endingoffsetsbytimestamp": "`ending_offsets`",
+        "minpartitions": "`min_partitions`",
+        "groupidprefix": "`group_id_prefix`",
+        "subscribe": "`subscribe`",
+        "subscribepattern": "`subscribe_pattern`",
+        "assign": "`assign`",
+        "includeheaders": "`headers`",
     }
 
     @field_validator("subscribe", mode="before")
@@ -116,6 +148,32 @@ class KafkaSource(Records, KafkaCluster):
                 else "`avro` goes with `format: avro`"
             )
         return self
+
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The topics; any, where a pattern names them."""
+        topics = [*self.subscribe, *self.assign]
+        return frozenset(f"kafka/{topic}" for topic in topics) or frozenset({"kafka"})
+
+    @property
+    def why_not_static(self) -> str:
+        """Of a topic that is read as a whole it must be known beforehand what that is."""
+        if self.max_offsets_per_batch is not None:
+            return "a static topic is read as a whole; leave `max_offsets_per_batch` out"
+        if self.start == "latest":
+            return "a static topic is read up to its end, and `start: latest` begins there"
+        if self.subscribe_pattern:
+            return "where a static topic ends is asked when the run begins; name it: `subscribe`"
+        return ""
+
+    @property
+    def why_only_static(self) -> str:
+        """A stream has a record before its key's next one is there."""
+        if not self.newest_per_key:
+            return ""
+        return (
+            "`newest_per_key` looks at a whole topic, and a stream reads it record by record; "
+            "write `static: true` at the input, or `dedup` with `order_by`"
+        )
 
     @property
     def avro_values(self) -> Avro:

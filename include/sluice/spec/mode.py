@@ -38,6 +38,11 @@ class Mode:
         return cls("scheduled")
 
     @property
+    def is_scheduled(self) -> bool:
+        """True where what is new is read, through the step's own checkpoint."""
+        return self.kind == "scheduled"
+
+    @property
     def is_backfill(self) -> bool:
         """True where a range is read again, through a checkpoint of its own."""
         return self.kind == "backfill"

@@ -1,6 +1,7 @@
 """A pipeline: one YAML file, an ordered list of steps."""
 
 from datetime import datetime, timedelta
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 
@@ -8,11 +9,13 @@ from pydantic import Field, field_validator, model_validator
 
 from ..errors import suggest
 from ..storage.paths import Paths
+from .file_source import FileSource
 from .lines import At
 from .model import FieldError, Options, Spec
 from .quantities import Duration
 from .schedule import Schedule
 from .source_kind import SourceKind
+from .spark_settings import why_refused
 from .step import NAME, Step
 from .trigger import never_ends, trigger_kind
 
@@ -40,6 +43,9 @@ class Pipeline(Spec):
     """Spark settings that win over ours."""
     budget: Duration = timedelta(hours=1)
     """A run ends within this time; what is left waits for the next run."""
+    parallel_steps: int = Field(default=2, ge=1)
+    """How many steps run at the same time, at most; those that read what another one writes wait
+    for it."""
     idle_run_every: Duration = timedelta(days=7)
     """Spark runs after this time even when nothing is new."""
     max_batch_failures: int = Field(default=3, ge=0)
@@ -81,6 +87,28 @@ class Pipeline(Spec):
                     f"step {step.name}: trigger {trigger_kind(step.trigger)} takes all the time of "
                     "a run, so no step after it would get any; make it the last step",
                     *("steps", number, "trigger"),
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _check_cleaning(self) -> "Pipeline":
+        """A folder that one source cleans must be no other's: each would miss what the first to
+        come has taken away."""
+        files = [
+            (number, source)
+            for number, step in enumerate(self.steps)
+            for source in step.sources
+            if isinstance(source, FileSource)
+        ]
+        for (_, one), (number, other) in combinations(files, 2):
+            cleans = one.clean_source or other.clean_source
+            if cleans and one.may_read_files_of(other):
+                raise FieldError(
+                    f"two sources read files below {other.fixed_folder!r}, and with "
+                    f"`clean_source: {cleans}` the first to read one takes it from the other; "
+                    "clean neither, give each its own `pattern`, or let the second step read the "
+                    "table of the first",
+                    *("steps", number),
                 )
         return self
 
@@ -136,18 +164,28 @@ class Pipeline(Spec):
         """Raise ValueError for a step that reads new rows of a table whose rows are replaced: its
         stream would stop at the first, for good."""
         read = next((step for step in self.steps if step.name == source.reads_step), None)
-        if read is None or read.dedup is None or not (read.remembers and read.dedup.replaces):
+        if read is None or read.target is None or not read.replaces_rows:
             return
-        if source.reads_changes and read.target and read.target.keeps_changes:
+        if source.reads_changes and read.target.keeps_changes:
             return
+        ranked = read.output_mode == "append"
+        said = "`order_by`" if ranked else f"`mode: {read.output_mode}`"
+        other = "promise `first_arrives_first: true`" if ranked else "read it with `static: true`"
         raise FieldError(
             f"step {reader.name} reads the table of step {read.name} as a stream of new rows, and "
-            "with `order_by` rows of it give way to later ones, which such a stream cannot follow; "
+            f"with {said} rows of it give way to later ones, which such a stream cannot follow; "
             "write `change_feed: true` at the source, and at the sink that it reads `properties: "
-            "{delta.enableChangeDataFeed: true}` before the table is made; or promise "
-            "`first_arrives_first: true`",
+            f"{{delta.enableChangeDataFeed: true}}` before the table is made; or {other}",
             *at,
         )
+
+    @field_validator("spark")
+    @classmethod
+    def _check_settings(cls, settings: dict[str, str]) -> dict[str, str]:
+        for name in settings:
+            if why := why_refused(name):
+                raise FieldError(f"Spark's {name} breaks a promise: {why}; leave it out", name)
+        return settings
 
     @field_validator("steps")
     @classmethod

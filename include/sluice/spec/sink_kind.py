@@ -1,9 +1,13 @@
 """What every kind of sink answers for itself, so that nobody has to ask which kind it is."""
 
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
-from ..storage.paths import is_remote
+from ..storage.paths import Paths, is_remote
 from .model import Needs
+
+OutputMode = Literal["append", "update", "complete"]
+"""Of a query that keeps groups: each once when it is closed, those that changed in each batch, or
+all of them in each batch."""
 
 
 class SinkKind(Needs):
@@ -26,6 +30,11 @@ class SinkKind(Needs):
     def title(self) -> str:
         """Kind and place: `jdbc sales.orders`."""
         return f"{self.kind} {self.place}".rstrip()
+
+    def writes(self, paths: Paths) -> frozenset[str]:
+        """The places that it writes to: two steps that share one write in the order of the
+        file."""
+        return frozenset({f"{self.kind}/{self.place}".rstrip("/")})
 
     @property
     def adds_rows(self) -> bool:
@@ -60,8 +69,14 @@ class SinkKind(Needs):
         return self
 
     @property
-    def sends_changes(self) -> bool:
-        """True where a row is sent again whenever it changes (Spark's output mode `update`)."""
+    def output_mode(self) -> OutputMode | None:
+        """Spark's output mode that it asks of the step's query; None where it takes what the other
+        sinks ask for."""
+        return None
+
+    @property
+    def takes_whole(self) -> bool:
+        """True where it can be given the whole result with each batch (output mode `complete`)."""
         return False
 
     @property

@@ -7,6 +7,7 @@ from pydantic import model_validator
 from ..storage.paths import Paths
 from .model import Needs, Options, Spec
 from .quantities import Share
+from .spark_settings import why_refused
 
 _BOUNDS = {"maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger"}
 """Spark's own options that bound a batch, in lower case."""
@@ -85,11 +86,23 @@ class SourceKind(Needs):
     @property
     def why_not_static(self) -> str:
         """Why it cannot be read as a whole in each run; empty for what can."""
-        return f"only a table can be static, and the source is {self.kind}; leave `static` out"
+        return (
+            f"only a table or a topic can be static, and the source is {self.kind}; leave `static` "
+            "out"
+        )
+
+    @property
+    def why_only_static(self) -> str:
+        """Why it cannot be read record by record; empty for what can."""
+        return ""
 
     def place(self, paths: Paths) -> str:
         """Where it lies as far as Spark has to be told; empty where it knows that by itself."""
         return ""
+
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The places that it reads from, as far as a step of the same pipeline may write there."""
+        return frozenset()
 
     def in_one_batch(self) -> Self:
         """The source as it is read where all that waits has to come in one batch."""
@@ -105,13 +118,20 @@ class BoundedSource(SourceKind):
     """Spark's own reader options, passed through as written."""
     refused: ClassVar[dict[str, str]] = {}
     """Options in lower case -> why a pipeline cannot have them."""
+    own_fields: ClassVar[dict[str, str]] = {}
+    """Options in lower case -> the field that says it, which the engine has to know as well."""
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         for name in self.options:
-            if why := self.refused.get(name.lower()):
+            if why := self.refused.get(name.lower()) or why_refused(name):
                 raise ValueError(
                     f"option {name} does not go with runs that end: {why}; leave it out"
+                )
+            if field := self.own_fields.get(name.lower()):
+                raise ValueError(
+                    f"option {name} has a field of its own, which the probe and the report know as "
+                    f"well; write {field} in its place"
                 )
         return self
 

@@ -12,7 +12,8 @@ from .input import ONLY, Input, WatermarkPolicy
 from .model import Spec
 from .rules import ROW_LEVEL, RuleSpec
 from .sink import Sink
-from .sink_kind import SinkKind
+from .sink_checks import check_sinks, check_target
+from .sink_kind import OutputMode, SinkKind
 from .source import Source
 from .source_kind import SourceKind
 from .step_checks import check_columns, check_inputs
@@ -95,7 +96,9 @@ class Step(Spec):
             if sink is not self.target:
                 twin = sink.title in found
                 title = f"{sink.title} ({len(found) + 1})" if twin else sink.title
-                found[title] = sink.ranked(self.newest_first)
+                # In another mode the newest batch stays: groups need no order.
+                append = self.output_mode == "append"
+                found[title] = sink.ranked(self.newest_first) if append else sink
         return found
 
     @property
@@ -113,9 +116,15 @@ class Step(Spec):
         return [f"{self.event_time.column} desc"] if self.event_time is not None else []
 
     @property
-    def output_mode(self) -> str:
-        """Spark's output mode: `update` where a sink takes groups that changed, else `append`."""
-        return "update" if any(sink.sends_changes for sink in self.sinks) else "append"
+    def output_mode(self) -> OutputMode:
+        """Spark's output mode: what the sinks ask for, else `append`."""
+        return next((sink.output_mode for sink in self.sinks if sink.output_mode), "append")
+
+    @property
+    def replaces_rows(self) -> bool:
+        """True where a row of the target may give way to a later one."""
+        ranked = self.remembers and self.dedup is not None and self.dedup.replaces
+        return ranked or (self.target is not None and self.output_mode != "append")
 
     @property
     def columns(self) -> dict[str, str]:
@@ -149,28 +158,7 @@ class Step(Spec):
 
     @model_validator(mode="after")
     def _check_target(self) -> "Step":
-        """The target against `dedup`, which it remembers the keys of."""
-        if sum(sink.is_target for sink in self.sinks) > 1:
-            raise ValueError(
-                "two Delta sinks; a step has one target: make the second a step of its own with "
-                "`source: {kind: table, step: ...}`"
-            )
-        mode = self.target.mode if self.target is not None else None
-        if self.dedup is None and mode == "insert_new":
-            raise ValueError("sink mode insert_new needs `dedup`; add it or write `mode: append`")
-        if self.dedup is not None and mode == "append":
-            raise ValueError(
-                "sink mode append does not deduplicate; remove `dedup` or write `mode: insert_new`"
-            )
-        if self.target is None and self.remembers:
-            raise ValueError(
-                "`memory: table` needs a Delta sink that remembers the keys; add one, or write "
-                "`memory: state`"
-            )
-        if self.dedup is not None and self.event_time is None:
-            raise ValueError(
-                "`dedup` needs `event_time`; name the column that says when a row happened"
-            )
+        check_target(self)
         return self
 
     @model_validator(mode="after")
@@ -186,45 +174,8 @@ class Step(Spec):
 
     @model_validator(mode="after")
     def _check_sinks(self) -> "Step":
-        """Sinks that take the place of rows, beside `dedup` and beside those that only add."""
-        keys = self.dedup.keys if self.dedup is not None else []
-        for sink in self.sinks:
-            if sink.upsert_keys and keys and not (set(keys) <= set(sink.upsert_keys)):
-                raise ValueError(
-                    "the `keys` of an upsert must hold those of `dedup`, or two rows of a batch "
-                    "could want one place; add them, or write `mode: append`"
-                )
-        for title, sink in self.further_sinks.items():
-            self._check_changes(title, sink)
-        added_to = [sink.kind for sink in self.sinks if sink.adds_rows]
-        if self.output_mode == "update" and added_to:
-            raise ValueError(
-                "sink mode update sends a row again when it changes, and the sink "
-                f"{added_to[0]} of the same step would add each to those before; give it a step "
-                "of its own"
-            )
+        check_sinks(self)
         return self
-
-    def _check_changes(self, title: str, sink: SinkKind) -> None:
-        """Raise ValueError for a sink that would end with other rows than the target."""
-        if self.remembers and self.dedup and self.dedup.replaces and not sink.follows_changes:
-            raise ValueError(
-                f"with `order_by` a row of the target may give way to a later one, and {title} "
-                "keeps both; write a sink that replaces rows (jdbc with `mode: upsert`, kafka with "
-                "a `key`), or promise `first_arrives_first: true`"
-            )
-        order = [name for name, _ in sink.order]
-        if sink.upsert_keys and not order:
-            raise ValueError(
-                f"nothing tells which row of a key {title} is to keep; write `order_by` at the "
-                "sink (`[updated_at desc]`), or `event_time`"
-            )
-        for name in order:
-            if sink.written and name not in sink.written:
-                raise ValueError(
-                    f"{title} compares rows by column {name!r} and does not write it; add it to "
-                    "`columns`, or write another `order_by` at the sink"
-                )
 
     @model_validator(mode="after")
     def _check_trigger(self) -> "Step":

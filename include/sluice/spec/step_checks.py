@@ -22,6 +22,9 @@ def check_inputs(step: "Step") -> None:
     """Raise ValueError for a step that has no input, or inputs that do not go together."""
     if (step.source is None) == (not step.inputs):
         raise ValueError("a step reads one `source`, or several `inputs`; write one of the two")
+    for one in step.streams.values():
+        if why := one.source.why_only_static:
+            raise ValueError(why)
     if not step.inputs:
         return
     for name in step.inputs:

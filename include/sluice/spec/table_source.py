@@ -99,6 +99,10 @@ class TableSource(BoundedSource):
         given += ["start"] if self.start != "earliest" else []
         return f"a static table is read as a whole; leave `{given[0]}` out" if given else ""
 
+    def reads(self, paths: Paths) -> frozenset[str]:
+        """The table, unless it is a step's, which the pipeline knows."""
+        return frozenset({self.place(paths)} if self.step is None else ())
+
     def place(self, paths: Paths) -> str:
         """Its name in the catalog, or its path."""
         return self.name or paths.table("", self.path)

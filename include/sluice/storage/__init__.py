@@ -2,6 +2,7 @@
 
 from .buckets import aws_client, in_bucket, s3_client, split_uri, store_errors
 from .files import create_file, remove_tree, replace_file
+from .moving import move_file, remove_file
 from .paths import (
     PIPELINES,
     PROJECT,
@@ -26,8 +27,10 @@ __all__ = [
     "in_bucket",
     "is_remote",
     "lease_folder",
+    "move_file",
     "open_path",
     "open_remote",
+    "remove_file",
     "remove_tree",
     "replace_file",
     "resolve_path",

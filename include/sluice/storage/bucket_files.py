@@ -144,6 +144,13 @@ class BucketFileSystem(AbstractFileSystem):
                 **({"IfNoneMatch": "*"} if mode == "create" else {}),
             )
 
+    def cp_file(self, path1: str, path2: str, **kwargs: object) -> None:
+        """Copy an object within the store, in place of the old one. Raises FileNotFoundError."""
+        bucket, key = split_uri(self._strip_protocol(path1))
+        there, name = split_uri(self._strip_protocol(path2))
+        with store_errors(f"s3a://{bucket}/{key}"):
+            s3_client().copy({"Bucket": bucket, "Key": key}, there, name)
+
     def rm(
         self, path: str | list[str], recursive: bool = False, maxdepth: int | None = None
     ) -> None:

@@ -35,6 +35,11 @@ def split_uri(uri: str) -> tuple[str, str]:
     return bucket, key
 
 
+def bucket_of(path: str) -> str | None:
+    """The bucket that a path lies in; None for one that lies in none."""
+    return split_uri(path)[0] if in_bucket(path) else None
+
+
 def aws_client(service: str, region: str | None = None) -> "BaseClient":
     """boto3's client: endpoint, credentials and, unless it is given, region as boto3 finds them;
     one a process, made anew when the environment says something else."""

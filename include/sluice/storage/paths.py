@@ -56,6 +56,14 @@ def resolve_path(path: str, root: str) -> str:
     return path.rstrip("/") if is_remote(path) else os.path.abspath(open_path(path))
 
 
+def shares_files(path: str, other: str) -> bool:
+    """True for two folders of which one is the other, or lies within it."""
+    first, second = (
+        f"{resolve_path(one, os.getcwd()).replace('s3://', 's3a://', 1)}/" for one in (path, other)
+    )
+    return first.startswith(second) or second.startswith(first)
+
+
 def lease_folder(table: str) -> str:
     """Where the lease of a table lies: beside it, because a folder within belongs to Delta."""
     return _beside(table.rstrip("/"), "_leases")

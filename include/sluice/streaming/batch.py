@@ -29,7 +29,7 @@ from .refusals import refuse_by_row_rules, refuse_by_table_rules, refuse_unknown
 from .replacing import refuse_unread
 from .survey import Survey, take_survey
 from .tries import begin_try, take_back
-from .written import Unique, Written, check_same
+from .written import Unique, check_same
 
 _NOT_COMPARED = "whether copies of a key differ in it is not known"
 
@@ -86,7 +86,7 @@ def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
     if plan.stateful:
         batch.frame.count()  # Spark's state goes on only where the rows are read
     note = Note.from_commit(commit, plan.target.path)
-    outcome = Outcome(batch.number, note, Written.of(note.given, commit, plan.target.path), commit)
+    outcome = Outcome(batch.number, note, plan.target.count(note.given, commit), commit)
     if not plan.stateful and not plan.inputs.has_again(batch.taken):
         told = f"batch {batch.number} was in the table before its records expired: {_NOT_COMPARED}"
         return Result(outcome, Conflicts(), replayed=True, warning=told)
@@ -101,7 +101,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
     with _kept(plan, batch) as (rows, source):
         survey = take_survey(rows, plan.look_out(watermark), source, batch.taken.large)
         laps.end("parse, rules")
-        counts = count_batch(plan, batch.taken, survey)
+        counts = count_batch(plan, batch.taken, survey, rows.sparkSession)
         refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
         with reduce_batch(plan, rows, survey, watermark, batch.taken.large) as unique:

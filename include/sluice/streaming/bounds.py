@@ -25,7 +25,9 @@ def open_bounded(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, list[
     Raises what opening the inputs and the transform raise.
     """
     fit_to_executors(run.spark, run.pipeline.spark)
-    cut = _may_be_cut(run, step) and inputs.cut(int(storage_memory(run.spark) * _SHARE))
+    cut = _may_be_cut(run, step) and inputs.cut(
+        int(storage_memory(run.spark) * _SHARE / run.at_once)
+    )
     frame, rules = _open(run, step, inputs)
     if not cut or step.transform is None or not is_stateful(frame):
         return frame, rules

@@ -13,7 +13,6 @@ its rows can lie.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
@@ -22,11 +21,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 from ..spark.columns import CONTENT, COPIES, DIFFERS, RESCUED, TIME, col, quote
 from ..spec import Step
 from ..spec.dedup import split_order
+from .times import within_times
 
-_DAY = 86_400_000_000
-"""Microseconds; a date stands for any moment of its day."""
-_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The years 1 to 9999, microseconds."""
 _TO_THE_MICROSECOND = "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")"
 
 
@@ -157,11 +153,8 @@ class Copies:
             return " AND ".join(terms)
         kind, name = self.columns[self.time].dataType, quote(self.time)
         if not isinstance(kind, StringType):  # the file statistics of text say nothing of its time
-            low = max(oldest - self.reach - _DAY, _FIRST)
-            high = min(newest + self.reach + _DAY, _LAST)
-            terms.append(
-                f"t.{name} >= {_literal(low, kind)} AND t.{name} <= {_literal(high, kind)}"
-            )
+            oldest, newest = oldest - self.reach, newest + self.reach
+            terms.append(within_times(f"t.{name}", kind, oldest, newest))
         if self.time not in self.keys:
             # Row by row as well: what counts as a copy must not depend on how far apart other rows
             # of the batch are.
@@ -206,10 +199,3 @@ def _moment(name: str, kind: DataType) -> str:
         if isinstance(kind, StringType)
         else f"CAST({name} AS TIMESTAMP)"
     )
-
-
-def _literal(micros: int, kind: DataType) -> str:
-    """A time as a SQL literal of the column's type, so that the comparison reads the file
-    statistics."""
-    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-    return f"CAST('{time.year:04d}-{time:%m-%d %H:%M:%S.%f}' AS {kind.simpleString()})"

@@ -11,8 +11,8 @@ from .survey import Survey
 from .written import check_same
 
 
-def count_batch(plan: Plan, taken: BatchInput, survey: Survey) -> Counts:
-    """The records of a batch, and what its operators dropped of them.
+def count_batch(plan: Plan, taken: BatchInput, survey: Survey, session: SparkSession) -> Counts:
+    """The records of the batch that is worked at, and what its operators dropped of them.
 
     Raises UnbalancedReport where Spark's readers gave other records than were counted.
     """
@@ -31,8 +31,7 @@ def count_batch(plan: Plan, taken: BatchInput, survey: Survey) -> Counts:
     )
     if not plan.stateful:
         return counts
-    home = SparkSession.builder.getOrCreate()  # a batch's own session is a copy, without queries
-    gone, dropped = count_duplicates_in_operators(home), count_late_in_operators(home)
+    gone, dropped = count_duplicates_in_operators(session), count_late_in_operators(session)
     late = sum(operator.dropped for operator in dropped)
     groups = sum(operator.dropped for operator in dropped if operator.unit == "groups")
     counts += Counts(made=gone + late, duplicate=gone, late=late, late_groups=groups)

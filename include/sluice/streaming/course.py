@@ -43,7 +43,7 @@ class Course:
         self.run.rights.raise_if_lost()
         pace = self.pace
         if pace is not None and self.run.progress.each_second:
-            pace.look(self.run.spark)
+            pace.look(self.run.spark, self.run.pool)
             self.tell(within=pace)
 
     def tell(self, batch: BatchReport | None = None, within: Pace | None = None) -> None:

@@ -57,4 +57,5 @@ class Note:
             duplicate=written.duplicate,
             replaced=written.replaced,
             removed=written.removed,
+            updated=written.updated,
         )

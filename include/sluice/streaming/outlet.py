@@ -38,7 +38,8 @@ class Outlet:
     `table`: where it lies; empty for none. `replaces`: a row may give way to one of a later batch.
     `schema`: of its rows, system columns among them. `columns`: the user's. `keys`: those of
     `dedup`. `folder`: of the pipeline's YAML. `root`: below which relative paths lie. `hidden`:
-    columns whose values are never shown. `where`: the step, for messages.
+    columns whose values are never shown. `where`: the step, for messages. `whole`: each batch is
+    the whole result.
     """
 
     table: str
@@ -50,6 +51,7 @@ class Outlet:
     root: str
     hidden: frozenset[str]
     where: str
+    whole: bool = False
 
     def rows_of(self, session: SparkSession, key: str) -> DataFrame:
         """The rows of a batch, as the table holds them now."""
@@ -93,6 +95,7 @@ class Outlet:
             again=again,
             keys=self.keys,
             hidden=self.hidden,
+            whole=self.whole,
         )
 
     def send(

@@ -24,13 +24,14 @@ class Pace:
     records: int = 0
     before: int | None = None
 
-    def look(self, spark: SparkSession) -> None:
-        """Ask Spark."""
-        ended, stages = self.laps.seconds, look_at_stages(spark)
+    def look(self, spark: SparkSession, pool: str | None = None) -> None:
+        """Ask Spark. Args: pool: of the scheduler, where the step is not alone."""
+        ended, stages = self.laps.seconds, look_at_stages(spark, pool)
         rest = [part for part in PARTS if part not in ended]
         if PARTS[0] in rest:
             self.records = max(self.records, stages.records)
-            within = max(self._read(stages, bytes_read_here(spark)), stages.share)
+            here = bytes_read_here(spark) if pool is None else 0  # nobody tells whose they are
+            within = max(self._read(stages, here), stages.share)
         else:
             within = stages.share
         share = sum(_SHARES[part] for part in PARTS if part not in rest)

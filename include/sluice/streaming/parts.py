@@ -107,9 +107,7 @@ def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], 
         stamped = replace(unique, rows=plan.stamp(unique.rows, split.number, note.run_id))
         txn = plan.transaction(split.number, note.as_metadata())
         commit = plan.target.write(stamped, split.match, txn)
-        return Outcome(
-            split.number, note, Written.of(unique.given, commit, plan.target.path), commit
-        )
+        return Outcome(split.number, note, plan.target.count(unique.given, commit), commit)
 
 
 def _seal(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> None:

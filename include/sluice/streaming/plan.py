@@ -132,6 +132,7 @@ class Plan:
             self.place.root,
             self.rules.hidden,
             self.place.name,
+            whole=self.step.output_mode == "complete",
         )
 
     @property

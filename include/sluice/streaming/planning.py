@@ -14,7 +14,7 @@ from ..sinks import prepare_sink
 from ..sources import Inputs
 from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
 from ..spark.fingerprint import describe_state
-from ..spark.output_mode import check_output_mode, is_stateful
+from ..spark.output_mode import check_groups, check_output_mode, is_stateful
 from ..spark.placement import check_placement
 from ..spark.table_setup import Layout, ensure_table, register
 from ..spec import SYSTEM_COLUMNS, Step
@@ -23,6 +23,7 @@ from . import quarantine
 from .bounds import open_bounded
 from .classify import judge, key_columns, mark_time, require_columns
 from .copies import Copies
+from .groups import ReplaceAll, ReplaceGroups
 from .memory import check_memory, refuse_changed_state
 from .plan import Place, Plan, Rules, digest_definition, kept_columns
 from .preflight import (
@@ -78,7 +79,7 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         gathers=gathers,
     )
     check_memory(run, plan, manifest)
-    state = describe_state(frame, step.output_mode) if gathers else []
+    state = describe_state(frame, _describe_mode(step)) if gathers else []
     refuse_changed_state(run, plan, manifest, state)
     _make_tables(run, plan, manifest, state)
     return frame, plan
@@ -91,7 +92,17 @@ def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Tar
     condition = run.mode.range_condition(step) if run.mode.replaces else None
     if condition is not None:
         return ReplaceRange(path, copies, condition)
+    if step.output_mode == "complete":
+        return ReplaceAll(path)
+    if step.target.keys:
+        return ReplaceGroups(path, tuple(step.target.keys))
     return Append(path) if copies is None else InsertNew(path, copies)
+
+
+def _describe_mode(step: Step) -> str:
+    """The output mode, and what the target knows groups by: what it holds was put there by it."""
+    known_by = ", ".join(step.target.keys) if step.target is not None else ""
+    return f"{step.output_mode} by {known_by}" if known_by else step.output_mode
 
 
 def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> None:
@@ -101,6 +112,8 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> None
     where = f"{run.where(step)}: transform {step.transform}"
     inputs.told = check_placement(frame, where)
     check_output_mode(frame, step.output_mode, where)
+    if step.target is not None and step.target.keys:
+        check_groups(frame, where)
 
 
 def _check_columns(step: Step, columns: StructType) -> None:

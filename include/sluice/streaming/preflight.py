@@ -111,15 +111,16 @@ def refuse_unjudged(run: Run, step: Step, rules: list[RuleSpec]) -> None:
 def refuse_incomparable(run: Run, step: Step, keys: list[str], columns: StructType) -> None:
     """Raise SpecError for columns that a transform makes and that Spark cannot compare as keys, or
     cannot tell rows of one key apart by; of a step without one the file alone tells."""
-    for field in columns.fields if step.dedup is not None else ():
+    known_by = step.target.keys if step.target is not None else []
+    for field in columns.fields if step.dedup is not None or known_by else ():
         kind = field.dataType.simpleString()
-        why = why_incomparable(kind) if field.name in keys else None
+        why = why_incomparable(kind) if field.name in (*keys, *known_by) else None
         if why is None and step.remembers:
             why = why_unhashable(kind)
         if why is not None:
             raise SpecError(
                 f"rows are compared by column {field.name!r}, and {why}",
-                where=f"{run.where(step)}: dedup",
+                where=f"{run.where(step)}: {'sink.keys' if known_by else 'dedup'}",
                 value=kind,
                 do="Name other columns as `keys`, or write to_json in the transform",
             )

@@ -12,7 +12,9 @@ from ..storage import Paths
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a pipeline."""
+    """One run of a pipeline, as a step sees it. `at_once`: how many steps share the memory and the
+    cores, at most. `pool`: of the scheduler, which the step has to itself where they are several;
+    `spark` is a session of its own then."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -21,6 +23,8 @@ class Run:
     run_id: str
     rights: Rights
     progress: Progress
+    at_once: int = 1
+    pool: str | None = None
 
     @property
     def deadline(self) -> float:

@@ -13,7 +13,7 @@ from ..spark.kept import keep_rows
 from ..spark.tables import Commit, Keyed, Transaction, find_commit, frame_of, narrow
 from ..spark.writes import append, insert_new
 from .copies import Copies
-from .written import Given, Unique, check_same
+from .written import Given, Unique, Written, check_same
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class Target(ABC):
     def find(self, session: SparkSession, txn: Transaction) -> Commit | None:
         """The commit that a batch left in an earlier try; None where it left none."""
         return find_commit(session, self.path, txn)
+
+    def count(self, given: Given, commit: Commit) -> Written:
+        """What a commit made of the rows that came to it."""
+        return Written.of(given, commit, self.path)
 
     def fresh(self, unique: Unique, match: str) -> DataFrame:
         """Those of a batch's rows that a write would bring into the table."""

@@ -41,6 +41,7 @@ class Written:
     `given`: that came to it. `copies`: that were copies of another row of the batch, by the
     reduction. `held`: that were copies of what the table holds, by the write. `inserted`: that
     came in. `replaced`: rows of the table that gave way. `removed`: rows of a replaced range.
+    `updated`: of those that came in, groups that were there before.
     """
 
     given: int = 0
@@ -49,6 +50,7 @@ class Written:
     inserted: int = 0
     replaced: int = 0
     removed: int = 0
+    updated: int = 0
 
     @classmethod
     def of(cls, given: "Given", commit: Commit, place: str) -> "Written":
@@ -60,10 +62,14 @@ class Written:
         held = given.held + commit.given - commit.inserted
         return cls(given.rows, given.copies, held, commit.inserted, commit.replaced, commit.removed)
 
-    def take_over(self) -> "Written":
-        """The same, with rows that took another's place as rows that came in."""
+    def take_over(self, updates: bool = False) -> "Written":
+        """The same, with rows that took another's place as rows that came in.
+
+        Args: updates: the other was what their group had been before.
+        """
         came, held = self.inserted + self.replaced, self.held - self.replaced
-        return replace(self, inserted=came, held=held, replaced=0)
+        updated = self.replaced if updates else 0
+        return replace(self, inserted=came, held=held, replaced=0, updated=updated)
 
     @property
     def duplicate(self) -> int:

@@ -148,7 +148,7 @@ def _require_schema_rights(client: Client, name: str, field: str, place: str) ->
 
 
 def _require_table_rights(client: Client, sink: JdbcSink, table: Table, place: str) -> None:
-    wanted = ["SELECT", "INSERT", *(["UPDATE"] if sink.mode == "upsert" else [])]
+    wanted = ["SELECT", "INSERT", *(["UPDATE"] if sink.keys else [])]
     ask = "SELECT to_json(has_table_privilege(?::text, ?::text))"
     lacking = [right for right in wanted if not client.ask(ask, table.name, right)]
     if lacking:
