@@ -39,6 +39,7 @@ $(BROWSER): $(INSTALLED)
 	@touch $@
 
 demo: $(READY) ## Land four days of orders and let Airflow drain them: four runs, four reports; NAME=cloudtrail a worked pipeline, a run a landing
+	@$(if $(filter devices,$(NAME)),$(BIN)/sluice jars fetch kafka broker)
 	@$(BIN)/python -m sluice.demo $(NAME)
 
 test: $(READY) $(BROWSER) ## Run the linters and every test, layer by layer

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from sluice.orchestration.client import AirflowClient
 from sluice.orchestration.standalone import standalone_environment, start_standalone
+from sluice.setup.server import free_ports
 from sluice.storage import Paths
 
 from tests.postgres_server import PostgresServer
-from tests.server_process import free_ports
 
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 YAML = """

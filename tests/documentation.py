@@ -9,7 +9,7 @@ FENCE = re.compile(
     r"(?:^<!-- run by (?P<by>[^\n]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
 )
 FOLDER = PROJECT / "include" / "docs"
-DOCS = [PROJECT / "README.md", *sorted(FOLDER.glob("*.md"))]
+DOCS = [PROJECT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 
 
 def name_document(path: Path) -> str:

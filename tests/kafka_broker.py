@@ -3,10 +3,8 @@
 It is a KRaft node of the locked jars `broker`.
 """
 
-import os
 import secrets
 import signal
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,11 +37,10 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from sluice.setup.fetch import fetch_jars
-from sluice.setup.java import find_java
+from sluice.setup.broker import Broker
+from sluice.setup.server import free_ports
 
 from tests.certificates import write_certificates
-from tests.server_process import ServerProcess, free_ports
 
 _PATIENCE = 60  # seconds for anything a client asks of the broker
 _NOT_YET = (
@@ -52,22 +49,7 @@ _NOT_YET = (
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.FENCED_LEADER_EPOCH,
 )
-_JVM = [
-    "-Xmx320m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-Xshare:auto",
-    "-Djava.awt.headless=true",
-    "-Dlog4j2.level=WARN",
-]
-# One node has to be enough for everything, and what a broker does now and then has to be done
-# while a test waits.
-_PROPERTIES = """
-process.roles=broker,controller
-node.id=1
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:PLAINTEXT
-inter.broker.listener.name=PLAINTEXT
+_SETTINGS = """
 ssl.keystore.type=PEM
 ssl.truststore.type=PEM
 listener.name.ssl.ssl.client.auth=required
@@ -76,26 +58,9 @@ listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=\
 org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
 org.apache.kafka.common.security.scram.ScramLoginModule required;
-auto.create.topics.enable=false
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 super.users=User:ANONYMOUS
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-group.initial.rebalance.delay.ms=0
-broker.heartbeat.interval.ms=200
-broker.session.timeout.ms=3000
-log.initial.task.delay.ms=100
-log.retention.ms=-1
-log.retention.check.interval.ms=200
-log.cleaner.backoff.ms=50
-log.cleaner.dedupe.buffer.size=8388608
-num.network.threads=2
-num.io.threads=4
-num.recovery.threads.per.data.dir=1
 """
 
 
@@ -126,43 +91,28 @@ class KafkaBroker:
     username = "sluice"
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
         self.password = secrets.token_urlsafe(12)
-        self._port, self._secure_port, self._mutual_port, self._controller_port = free_ports(4)
-        self._server: ServerProcess | None = None
+        self._secure_port, self._mutual_port = free_ports(2)
         # transactional ones: each takes half a second to begin, and has one transaction at a time
         self._idle: list[Producer] = []
+        folder.mkdir(parents=True, exist_ok=True)
         self.certificates = write_certificates(folder)
-        self._java = [
-            str(find_java()),
-            *_JVM,
-            "-cp",
-            os.pathsep.join(map(str, fetch_jars("broker"))),
+        settings = [
+            _SETTINGS,
+            f"ssl.keystore.location={self.certificates.server}",
+            f"ssl.truststore.location={self.certificates.authority}",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config="
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'user_{self.username}="{self.password}";',
         ]
-        self._properties = folder / "server.properties"
-        self._properties.write_text(
-            _PROPERTIES
-            + "\n".join(
-                [
-                    f"listeners=PLAINTEXT://{self.servers},SASL_SSL://{self.secure_servers},SSL://{self.mutual_servers},CONTROLLER://127.0.0.1:{self._controller_port}",
-                    f"controller.quorum.voters=1@127.0.0.1:{self._controller_port}",
-                    f"log.dirs={self._data}",
-                    f"ssl.keystore.location={self.certificates.server}",
-                    f"ssl.truststore.location={self.certificates.authority}",
-                    "listener.name.sasl_ssl.plain.sasl.jaas.config="
-                    "org.apache.kafka.common.security.plain.PlainLoginModule required "
-                    f'user_{self.username}="{self.password}";',
-                ]
-            )
-            + "\n"
-        )
-        self._format()
+        listeners = {"SASL_SSL": self._secure_port, "SSL": self._mutual_port}
+        self._broker = Broker(folder, listeners, settings)
+        self.folder = folder
 
     @property
     def servers(self) -> str:
         """host:port of the listener that asks for no login."""
-        return f"127.0.0.1:{self._port}"
+        return self._broker.servers
 
     @property
     def secure_servers(self) -> str:
@@ -185,21 +135,18 @@ class KafkaBroker:
     @property
     def process_id(self) -> int:
         """The broker's process, for tests that stop (SIGSTOP) or measure it."""
-        return self._server.process.pid
+        return self._broker.process.process.pid
 
     def start(self) -> None:
         """Start it with its data and on its ports, and wait until every listener can be reached."""
-        assert self._server is None, "it runs"
-        self._server = ServerProcess(
-            [*self._java, "kafka.Kafka", str(self._properties)], self.folder / "broker.log"
-        )
-        for port in (self._port, self._secure_port, self._mutual_port):
-            self._server.wait_for_port(port)
-        self._server.wait_until(
+        self._broker.start()
+        self._broker.process.wait_until(
             lambda: self._admin.list_topics(timeout=_PATIENCE).brokers, "broker"
         )
         for topic in self._admin.list_topics(timeout=_PATIENCE).topics:
-            self._server.wait_until(lambda topic=topic: self._serves(topic), f"leader of {topic}")
+            self._broker.process.wait_until(
+                lambda topic=topic: self._serves(topic), f"leader of {topic}"
+            )
 
     def stop(self) -> None:
         """A clean stop."""
@@ -368,7 +315,7 @@ class KafkaBroker:
                 message = consumer.poll(_PATIENCE)
                 assert message is not None, (
                     f"{topic}: the end of partitions {sorted(unfinished)} was not found "
-                    f"within {_PATIENCE} s\n{self._server.tail()}"
+                    f"within {_PATIENCE} s\n{self._broker.process.tail()}"
                 )
                 if message.error() is None:
                     records.append(_to_record(message))
@@ -414,11 +361,7 @@ class KafkaBroker:
         self, condition: Callable[[], object], what: str, timeout: float = _PATIENCE
     ) -> None:
         """Ask until a condition holds; fails with the end of the broker's log."""
-        self._server.wait_until(condition, what, timeout)
-
-    @property
-    def _data(self) -> Path:
-        return self.folder / "data"
+        self._broker.process.wait_until(condition, what, timeout)
 
     @cached_property
     def _admin(self) -> AdminClient:
@@ -441,23 +384,9 @@ class KafkaBroker:
             "error_cb": lambda error: None,
         }
 
-    def _format(self) -> None:
-        command = [
-            *self._java,
-            "kafka.tools.StorageTool",
-            "format",
-            "-t",
-            "c2x1aWNlLXRlc3RzLWthZg",
-            "-c",
-            str(self._properties),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-
     def _end(self, how: signal.Signals) -> None:
-        if self._server is not None:
-            self._server.end(how)
-            self._server = None
+        if self._broker.server is not None:
+            self._broker.end(how)
             for client in ("_admin", "_producer"):
                 self.__dict__.pop(client, None)
             self._idle.clear()
@@ -480,7 +409,7 @@ class KafkaBroker:
         left = producer.flush(_PATIENCE)
         assert left == 0, (
             f"{topic}: {left} records were not delivered "
-            f"within {_PATIENCE} s\n{self._server.tail()}"
+            f"within {_PATIENCE} s\n{self._broker.process.tail()}"
         )
         for _, error, _ in delivered:
             if error is not None:
@@ -529,7 +458,7 @@ class KafkaBroker:
 
     def _compacted(self, topic: str) -> dict[int, int]:
         """Partition -> the offset up to which the broker's cleaner says it has compacted."""
-        checkpoint = self._data / "cleaner-offset-checkpoint"
+        checkpoint = self._broker.data / "cleaner-offset-checkpoint"
         lines = (
             [line.rsplit(" ", 2) for line in checkpoint.read_text().splitlines()[2:]]
             if checkpoint.exists()

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
-
-from tests.server_process import ServerProcess, free_ports
+from sluice.setup.server import ServerProcess, free_ports
 
 # The files live as long as the tests: what a power cut would do to them does not matter, and what
 # a killed server leaves is kept by the system.

@@ -4,26 +4,20 @@ They are the real ones where these are given, else seeded ones in their shape.
 """
 
 import csv
-import os
 import random
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.shared_data import find_shared
+
 HEADER = "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country"
 
 
 def find_real_files() -> list[Path]:
-    """The real files by day; none where they are not there.
-
-    They lie in $SLUICE_SHARED_DATA/retail or in a `shared/data/retail` beside the project.
-    """
-    project = Path(__file__).resolve().parents[1]
-    folders = (
-        Path(os.environ.get("SLUICE_SHARED_DATA") or "/nonexistent") / "retail",
-        project.parent / "shared" / "data" / "retail",
-    )
-    return next((sorted(f.glob("*.csv")) for f in folders if f.is_dir()), [])
+    """The real files by day; none where they are not there."""
+    folder = find_shared("retail")
+    return sorted(folder.glob("*.csv")) if folder else []
 
 
 def generate_files(folder: Path, days: int, rows: int) -> list[Path]:

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import boto3
 from botocore.config import Config
+from sluice.setup.server import free_ports
 from sluice.storage import aws_client, split_uri
-
-from tests.server_process import free_ports
 
 _REFUSAL = (
     b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pyspark
 from sluice.setup.java import find_java
-
-from tests.server_process import ServerProcess, free_ports
+from sluice.setup.server import ServerProcess, free_ports
 
 _HOME = Path(pyspark.__file__).parent
 _DEPLOY = "org.apache.spark.deploy"

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 
 import psutil
 import pytest
+from sluice.setup.server import free_ports
 from sluice.storage import PROJECT
-
-from tests.server_process import free_ports
 
 SERVE = """
 import sys

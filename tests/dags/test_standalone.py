@@ -11,9 +11,8 @@ from sluice.errors import PreflightError
 from sluice.orchestration import standalone
 from sluice.orchestration.client import AirflowClient
 from sluice.orchestration.standalone import end_session, standalone_environment, start_standalone
+from sluice.setup.server import free_ports
 from sqlalchemy import make_url
-
-from tests.server_process import free_ports
 
 
 def test_its_files_lie_below_the_root_and_its_page_is_for_this_machine_only(tmp_path):

@@ -15,10 +15,10 @@ from sluice.backlog.kafka import TopicBacklog, measure_topics
 from sluice.backlog.kafka_offsets import offsets_after, planned_offsets
 from sluice.checkpoint import Checkpoint
 from sluice.errors import SourceError, TransientError
+from sluice.setup.server import free_ports
 from sluice.spec import KafkaSource, spark_options
 
 from tests.kafka_broker import Record
-from tests.server_process import free_ports
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOON_MS = int(NOON.timestamp() * 1000)

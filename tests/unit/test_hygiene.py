@@ -74,7 +74,7 @@ def test_no_file_is_a_leftover():
 
 
 @pytest.mark.parametrize(
-    "picture", sorted((PROJECT / "include" / "docs").glob("*.png")), ids=lambda path: path.name
+    "picture", sorted((PROJECT / "include" / "docs").rglob("*.png")), ids=lambda path: path.name
 )
 def test_no_picture_makes_every_clone_much_bigger(picture):
     assert 10_000 < picture.stat().st_size < 150_000

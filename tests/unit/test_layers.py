@@ -37,7 +37,7 @@ ALLOWED = {
     | {"check", "launch", "propose", "query", "runner", "setup", "streaming", "verify"},
     "orchestration": _STATE | {"launch"},
     "ui": _BASE | {"orchestration", "query", "report"},
-    "demo": _BASE | {"orchestration", "report"},
+    "demo": _BASE | {"launch", "orchestration", "report", "runner", "setup"},
 }
 """Package (or module of the top) -> those it may import, at any place in its files."""
 

@@ -36,14 +36,13 @@ def _print_sum(counts: Iterable[Counts]) -> None:
     print(f"  =  {total.line}")
 
 
-def _print_places(root: Path, pipeline: str, tables: list[str], runs: list[str]) -> None:
-    reports = Paths.under(root, pipeline).reports()
+def _print_places(tables: list[str], reports: Iterable[Path]) -> None:
     print("\nLook at")
     for table in tables:
         name = "quarantine" if table.endswith("__quarantine") else "table"
         print(f"  {name:<12} {shown(Path(table))}")
-    for run in runs:
-        print(f"  {'report':<12} {report_path(shown(PROJECT / reports), run, 'html')}")
+    for report in reports:
+        print(f"  {'report':<12} {shown(report)}")
 
 
 def _demonstrate_orders() -> bool:
@@ -52,7 +51,8 @@ def _demonstrate_orders() -> bool:
     _print_reports(runs)
     _print_sum(run.counts for run in runs)
     tables = [str(ROOT / "tables" / PIPELINE / (PIPELINE + end)) for end in ("", "__quarantine")]
-    _print_places(ROOT, PIPELINE, tables, [run.run_id for run in runs if run.report])
+    stored = Paths.under(ROOT, PIPELINE).reports()
+    _print_places(tables, [report_path(stored, run.run_id, "html") for run in runs if run.report])
     print(f"  {'Airflow':<12} make ui ROOT={shown(ROOT)}")
     return all(run.report is None or run.report.counts.balanced for run in runs)
 
@@ -64,7 +64,8 @@ def _demonstrate(name: str) -> bool:
     with divert_jvm_output(lambda error: isinstance(error, SluiceError), _say):
         reports = run_worked(name, root, _say)
     _print_sum(report.counts for report in reports)
-    _print_places(root, name, _list_tables(reports), [report.run_id for report in reports])
+    stored = [*root.rglob(f"{name}_*.html")]  # those of trials lie below a root of each
+    _print_places(_list_tables(reports), sorted(stored, key=lambda report: report.name))
     print(f"  {'pipeline':<12} {shown(file)}")
     return all(report.counts.balanced for report in reports)
 

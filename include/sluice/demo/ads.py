@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from .landing import Landing, pack
 
@@ -46,7 +47,7 @@ def generate_landings(seed: int = 7, impressions: int = 1200) -> Iterator[Landin
 
 def _impression(rng: random.Random, name: str, start: datetime) -> dict:
     at = start + timedelta(seconds=rng.randrange(int(SPAN.total_seconds())))
-    row = {
+    row: dict[str, Any] = {
         "impression_id": name,
         "ad": rng.choice(ADS),
         "campaign": f"c-{rng.randrange(5)}",
@@ -57,7 +58,7 @@ def _impression(rng: random.Random, name: str, start: datetime) -> dict:
     if chance < 0.004:
         row["ad"] = None
     elif chance < 0.008:
-        row["price"] = -row["price"]
+        row["price"] *= -1
     elif chance < 0.012:
         row["price"] = 9.99
     return row

@@ -38,7 +38,8 @@ def generate_landings(seed: int = 7, events: int = 100) -> Iterator[Landing]:
     late: dict[str, bytes] = {}
     for day in range(DAYS):
         start = FIRST_DAY + timedelta(days=day)
-        files, held = late, {}
+        files = late
+        held: dict[str, bytes] = {}
         before: list[dict] = []
         for region in REGIONS:
             for hour in HOURS:

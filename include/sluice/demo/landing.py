@@ -4,7 +4,7 @@ import gzip
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..report.units import format_amount, format_bytes
@@ -12,17 +12,20 @@ from ..report.units import format_amount, format_bytes
 
 @dataclass(frozen=True)
 class Landing:
-    """Files that arrive together. `title`: what a person calls it; `files`: path below the landing
-    folder -> bytes."""
+    """What arrives together. `title`: what a person calls it; `files`: path below the landing
+    folder -> bytes; `messages`: topic -> key and value of each record."""
 
     title: str
     files: dict[str, bytes]
+    messages: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     @property
     def amount(self) -> str:
         """How much it is, for a person."""
         size = sum(map(len, self.files.values()))
-        return f"{format_amount(len(self.files), 'file')}, {format_bytes(size)}"
+        told = [f"{format_amount(len(self.files), 'file')}, {format_bytes(size)}"]
+        told += [f"{len(sent):,} records to {topic}" for topic, sent in self.messages.items()]
+        return "; ".join(told if self.files else told[1:])
 
 
 Deliver = Callable[[Landing], None]

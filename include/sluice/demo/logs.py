@@ -36,7 +36,7 @@ def generate_landings(seed: int = 7, records: int = 400) -> Iterator[Landing]:
         files, late = late, {}
         for program in PROGRAMS:
             lines = sorted(_record(rng, program, start) for _ in range(records))
-            text = "".join(tails[program] + _disturb(rng, lines, program, start))
+            text = "".join(_disturb(rng, tails[program] + lines, program, start))
             tails[program] = lines[-records // 40 :]  # the shipper was restarted and sends it again
             # one program's first day comes with the second day's files
             held = late if program == PROGRAMS[3] and day == 0 else files

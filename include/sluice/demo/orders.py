@@ -6,7 +6,6 @@ lines that are not JSON; rows that break rules, have no key or no time; a field 
 one order from the year 2099.
 """
 
-import gzip
 import json
 import random
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from .landing import pack
 
 ROWS = 100_000
 DAYS = 3
@@ -32,9 +33,8 @@ class LandingFile:
     lines: list[str]
 
     def encode(self) -> bytes:
-        """The bytes on disk; a gzip header would hold the time of day, so it is left at zero."""
-        data = ("\n".join(self.lines) + "\n").encode()
-        return gzip.compress(data, mtime=0) if self.name.endswith(".gz") else data
+        """The bytes on disk."""
+        return pack(self.name, "\n".join(self.lines) + "\n")
 
 
 def generate_days(seed: int = 7, rows: int = ROWS) -> Iterator[tuple[str, list[LandingFile]]]:

@@ -13,23 +13,27 @@ from ..report.summary import balance_notes, list_warnings
 from ..runner import run_pipeline
 from ..spec import RunRequest
 from ..storage import PIPELINES
-from . import ads, cloudtrail, logs
+from . import ads, cloudtrail, devices, logs, wordcount
 from .landing import Deliver, Landing, deliver_files
 
 
 @dataclass(frozen=True)
 class Worked:
     """A worked pipeline. `generate`: what lands before each run; `deliver`: opens the way there
-    below a root."""
+    below a root; `seconds`: of one whose source cannot be read again, so that each run is a trial
+    that long."""
 
     generate: Callable[[], Iterator[Landing]]
     deliver: Callable[[Path], AbstractContextManager[Deliver]] = deliver_files
+    seconds: float | None = None
 
 
 WORKED = {
     "ads": Worked(ads.generate_landings),
     "cloudtrail": Worked(cloudtrail.generate_landings),
+    "devices": Worked(devices.generate_landings, devices.deliver_messages),
     "logs": Worked(logs.generate_landings),
+    "wordcount": Worked(wordcount.generate_landings, wordcount.deliver_lines, seconds=20),
 }
 """By name; the YAML of each is `include/pipelines/<name>/<name>.yaml`."""
 
@@ -60,7 +64,12 @@ def run_worked(name: str, root: Path, say: Callable[[str], None]) -> list[RunRep
         for number, landing in enumerate(worked.generate(), 1):
             deliver(landing)
             say(f"\nLanded {landing.title}: {landing.amount}")
-            request = RunRequest(pipeline=str(file), root=str(root), run_id=f"{name}_{number}")
+            request = RunRequest(
+                pipeline=str(file),
+                root=str(root),
+                run_id=f"{name}_{number}",
+                dev_seconds=worked.seconds,
+            )
             reports.append(run_pipeline(request))
             say(render_short(reports[-1]))
             if reports[-1].error:

@@ -1,7 +1,5 @@
-"""What every server of the tests needs.
-
-Ports that stay its own, a process that ends with the tests, and waiting for an event.
-"""
+"""Servers that a demo and the tests start for themselves: ports that stay their own, a process
+that ends with who started it, and waiting for an event."""
 
 import random
 import shutil
@@ -12,6 +10,9 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+
+from ..errors import TransientError
 
 # Below the ports that systems hand out to outgoing connections: one of those could take the port
 # of a server that is just being restarted.
@@ -21,7 +22,7 @@ _PORTS = range(15000, 30000)
 def free_ports(count: int) -> list[int]:
     """Different ports of 127.0.0.1 nobody listens on."""
     with ExitStack() as held:
-        ports = []
+        ports: list[int] = []
         while len(ports) < count:
             probe = held.enter_context(socket.socket())
             port = random.SystemRandom().choice(_PORTS)
@@ -36,8 +37,8 @@ def free_ports(count: int) -> list[int]:
 class ServerProcess:
     """A running server: its process, and the file that takes what it prints.
 
-    Should the tests die without ending it, the kernel sends it `ending` (on Linux); so start it in
-    a thread that lives as long as it.
+    Should who started it die first, the kernel sends it `ending` (on Linux); so start it in a
+    thread that lives as long as it.
     """
 
     def __init__(
@@ -45,13 +46,10 @@ class ServerProcess:
         command: list[str],
         log: Path,
         ending: signal.Signals = signal.SIGKILL,
-        **options: object,
+        **options: Any,
     ) -> None:
-        guard = (
-            [shutil.which("setpriv"), "--pdeathsig", ending.name.removeprefix("SIG"), "--"]
-            if shutil.which("setpriv")
-            else []
-        )
+        guarding = shutil.which("setpriv")
+        guard = [guarding, "--pdeathsig", ending.name.removeprefix("SIG"), "--"] if guarding else []
         self.log = log
         with log.open("ab") as output:
             self.process = subprocess.Popen(
@@ -84,15 +82,19 @@ class ServerProcess:
     def wait_until(self, condition: Callable[[], object], what: str, timeout: float = 120) -> None:
         """Ask until a condition holds.
 
-        Fails with the end of the log when the process ended or `timeout` seconds are over.
+        Raises TransientError with the end of the log when the process ended or `timeout` seconds
+        are over.
         """
         deadline = time.monotonic() + timeout
         while not condition():
-            assert self.process.poll() is None, (
-                f"the server ended with {self.process.returncode}:\n{self.tail()}"
-            )
-            assert time.monotonic() < deadline, f"no {what} within {timeout} s:\n{self.tail()}"
+            if self.process.poll() is not None:
+                raise self._failure(f"the server ended with {self.process.returncode}")
+            if time.monotonic() > deadline:
+                raise self._failure(f"no {what} within {timeout} s")
             time.sleep(0.02)
+
+    def _failure(self, what: str) -> TransientError:
+        return TransientError(f"{what}:\n{self.tail()}", where=str(self.log), do="Look at the log")
 
     def tail(self, lines: int = 20) -> str:
         """The last lines of the log."""
