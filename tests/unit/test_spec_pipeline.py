@@ -74,7 +74,7 @@ def test_a_right_file_is_read(tmp_path):
         ("name", ..., "name: Field required"),
         ("steps", [], "steps: List should have at least 1 item"),
         ("steps.0.source.path", "", "steps.0.source.path: String should have at least 1 character"),
-        ("steps.0.source.format", "xml", "steps.0.source.format: Input should be 'json', 'csv'"),
+        ("steps.0.source.format", "yaml", "steps.0.source.format: Input should be 'json', 'csv'"),
         ("steps.0.source.schema", {}, "no columns; `sluice infer` proposes a schema"),
         (
             "steps.0.source.schema",

@@ -141,7 +141,7 @@ _OF_FIELDS = (
         ("      format: csv\n", ""),
         7,
         "source.format: Field required",
-        "'json', 'csv', 'text', 'parquet', 'orc' or 'avro'",
+        "'json', 'csv', 'text', 'xml', 'parquet', 'orc' or 'avro'",
     ),
     _wrong(
         "a kind of source that does not exist",
