@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from ..storage.buckets import bucket_of, in_bucket
-from ..storage.paths import Paths, is_remote, resolve_path, shares_files
-from .columns import check_columns, is_atomic
+from ..storage.buckets import in_bucket
+from ..storage.paths import Paths, resolve_path, shares_files
+from .file_checks import check_archive, check_line_start, check_partitions, check_text
 from .notifications import Notifications
 from .quantities import Size
 from .records import Records
@@ -130,83 +130,11 @@ class FileSource(Records):
         return self
 
     @model_validator(mode="after")
-    def _check_archive(self) -> "FileSource":
-        if (self.archive is not None) != (self.clean_source == "archive"):
-            raise ValueError(
-                "`clean_source: archive` needs `archive: <folder>`, and the folder is for it alone"
-            )
-        if self.clean_source is None:
-            return self
-        for place in (self.path, self.archive or self.path):
-            if is_remote(place) and not in_bucket(place):
-                raise ValueError(
-                    f"`clean_source` works on disks and in S3, and {place!r} lies elsewhere; let "
-                    "what writes the files remove them"
-                )
-        if self.archive is None:
-            return self
-        if bucket_of(self.path) != bucket_of(self.archive):
-            raise ValueError(
-                "`archive` must lie where the landing folder lies, on a disk or in the same "
-                "bucket, because a file is moved there in one step"
-            )
-        if shares_files(self.fixed_folder, self.archive):
-            raise ValueError(
-                f"`archive` {self.archive!r} and the landing folder {self.fixed_folder!r} lie "
-                "within each other, so files would be read again where they were moved to; name a "
-                "folder beside it"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _check_partitions(self) -> "FileSource":
-        if not self.partition_columns:
-            return self
-        check_columns({**self.columns, **self.partition_columns})
-        schema = {name.lower() for name in self.columns}
-        for name, type_ in self.partition_columns.items():
-            if name.lower() in schema:
-                raise ValueError(
-                    f"column {name!r} stands in `schema` and in `partition_columns`; take it out "
-                    "of the one that does not say where its values are"
-                )
-            if not is_atomic(type_):
-                raise ValueError(
-                    f"partition column {name!r} is {type_}, and the name of a folder is one value; "
-                    "write a type such as string, date or int"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _check_text(self) -> "FileSource":
-        if (self.format == "xml") != (self.row_tag is not None):
-            raise ValueError(
-                "format xml needs `row_tag: <name>`, the element that is a row"
-                if self.format == "xml"
-                else "`row_tag` goes with `format: xml`"
-            )
-        if self.format == "text" and list(self.columns.items()) != [("value", "string")]:
-            raise ValueError("format text reads one column; write `schema: {value: string}`")
-        return self
-
-    @model_validator(mode="after")
-    def _check_line_start(self) -> "FileSource":
-        if self.line_start_pattern is None:
-            return self
-        if self.format != "text" or self.multi_line:
-            raise ValueError(
-                "`line_start_pattern` cuts a text into records of several lines; write `format: "
-                "text` and leave `multi_line` out"
-            )
-        try:
-            fits_all = re.match(self.line_start_pattern, "") is not None
-        except re.error as error:
-            raise ValueError(f"`line_start_pattern` is no regular expression: {error}") from None
-        if fits_all:
-            raise ValueError(
-                f"`line_start_pattern` fits every line, an empty one too: {self.line_start_pattern}"
-                "; write what only the first line of a record begins with"
-            )
+    def _check_kind(self) -> "FileSource":
+        check_archive(self)
+        check_partitions(self)
+        check_text(self)
+        check_line_start(self)
         return self
 
     @property
