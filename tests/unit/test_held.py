@@ -36,7 +36,7 @@ SAID = {
     "for_ever": (KEYS | {"forever": True}, "none of it is ever let go"),
     "user_s_own": (
         {"operator": "transformWithStateExec", "amount": 1, "unit": "value"},
-        "1 value is held in state: what the transform's own state function keeps.",
+        "1 value is held in state by the step's own function.",
     ),
 }
 
