@@ -135,7 +135,8 @@ def gather(key, frames, state):
             rest += session
     state.update((json.dumps([rest, nth, pages]),))
     if rest:
-        state.setTimeoutTimestamp(max(rest[-1][0] + GAP, watermark + 1))
+        first = split(rest)[0]  # of which the others wait: a key has one timeout
+        state.setTimeoutTimestamp(max(first[-1][0] + GAP, watermark + 1))
     if made:
         yield pd.DataFrame(made, columns=["visitor", "nth", "hits", "began", "known"])
 

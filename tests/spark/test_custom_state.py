@@ -21,6 +21,7 @@ from tests.spark.sessions import (
     find_sessions,
     lines,
 )
+from tests.spark.several import Ads, clicked, shown
 
 LAST = ("last", "/", 100_000.0)
 """A hit so late that all others are over."""
@@ -182,9 +183,7 @@ REFUSED = {
         "Multiple applyInPandasWithState",
     ),
     "a_timeout_below_another_operator": (
-        _function(
-            timeout="EventTimeTimeout", then="gathered(rows).dropDuplicatesWithinWatermark(['at'])"
-        ),
+        _function(timeout="EventTimeTimeout", then="gathered(rows).dropDuplicates(['visitor'])"),
         "can emit rows older than the current watermark",
     ),
     "an_init_that_raises": (
@@ -311,6 +310,34 @@ def test_variables_and_their_fields_come_go_and_widen_and_keep_what_they_hold(sp
         assert report.error is None
         assert [(kept.unit, kept.amount) for kept in report.steps[0].held] == [("key", 1)]
     assert shop.rows("said") == Counter(SAID)
+
+
+MEETING = (
+    ROWS
+    + """
+
+def join(impressions, clicks):
+    both = impressions.select("id", "at").unionByName(clicks.select("id", "at"))
+    hits = both.selectExpr("id AS visitor", "'/' AS page", "at", "unix_millis(at) AS ms")
+    return hits.groupBy("visitor").transformWithState(Sessions(), MADE, "Append", "EventTime")
+"""
+)
+
+
+def test_rows_of_two_inputs_meet_in_one_state_under_the_watermark_of_both(spark, tmp_path):
+    ads = Ads(tmp_path, MEETING, python=True)
+    ads.land("impressions", shown(1, 0), shown(2, 50))
+    ads.land("clicks", clicked(1, 20))
+    assert ads.run().error is None
+    assert ads.rows(spark, *COLUMNS) == Counter()
+    ads.land("clicks", clicked(3, 300))
+    assert ads.run().error is None
+    ads.land("impressions", shown(4, 310))
+    report = ads.run()
+    assert (report.error, report.counts.late) == (None, 0)
+    assert ads.rows(spark, *COLUMNS) == find_sessions(
+        [("1", "/", 0), ("1", "/", 20), ("2", "/", 50)]
+    )
 
 
 def test_code_below_a_state_of_the_users_own_need_not_pass_the_origin_on(spark, tmp_path):

@@ -42,13 +42,13 @@ def follow_variables(run: Run, plan: Plan, manifest: Manifest) -> dict[str, dict
     kept = {}
     for name, held in noted.items():
         deleted = held.get("deleted")
+        if deleted is not None and batch > deleted:
+            continue
         if name in now:
             faults = _find_changes(held, now[name])
         elif name in declared.deleted:
             # Spark deletes it with the next batch: until then it has to be asked for.
             kept[name] = {**held, "deleted": batch if deleted is None else deleted}
-            continue
-        elif deleted is not None and batch > deleted:
             continue
         else:
             faults = iter([_FORGOTTEN.format(name=name)])
