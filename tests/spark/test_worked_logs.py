@@ -106,7 +106,7 @@ def test_the_table_holds_each_record_once_with_its_whole_stack_trace(driven, exp
     assert rows == expected[1]
     traces = [row[-1] for row in rows if row[-1]]
     assert len(traces) > 100 and all("Caused by" in trace for trace in traces)
-    exceptions = driven.rows("records", "exception IS NULL = (stack_trace IS NULL)")
+    exceptions = driven.rows("records", "(exception IS NULL) = (stack_trace IS NULL)")
     assert exceptions == Counter({(True,): len(rows)})
 
 
