@@ -3,10 +3,18 @@
 from types import SimpleNamespace
 
 import pytest
-from sluice.errors import ExitCode, LeaseLost, RuleStop, SourceError, TransientError
+from sluice.errors import (
+    ExitCode,
+    LeaseLost,
+    PreflightError,
+    RuleStop,
+    SourceError,
+    TransientError,
+)
 from sluice.launch import spark_settings
 from sluice.report.ending import Ending
 from sluice.report.story import Story
+from sluice.spark.session import open_session
 from sluice.spark.stages import Stages, look_at_stages
 from sluice.spec import Pipeline, RunRequest
 from sluice.spec.order import count_at_once, order_steps
@@ -236,3 +244,9 @@ def test_how_far_a_step_is_is_told_by_the_stages_of_its_own_pool():
     spark = Running([stage("a", 3), stage("b", 40), stage("a", 500)])
     assert look_at_stages(spark, "a") == Stages(2, 4, 5030, 503)
     assert look_at_stages(spark).records == 543
+
+
+def test_a_run_whose_threads_would_share_their_properties_is_refused(monkeypatch):
+    monkeypatch.setenv("PYSPARK_PIN_THREAD", "false")
+    with pytest.raises(PreflightError, match="PYSPARK_PIN_THREAD"), open_session({}):
+        pass

@@ -49,9 +49,7 @@ def count_duplicates_in_operators(spark: SparkSession) -> int:
 
 def executed_operators(spark: SparkSession) -> Iterator[JavaObject]:
     """The physical operators of the batch that this thread works at."""
-    query = query_of_batch(spark)
-    if query is not None:
-        yield from walk(query.lastExecution().executedPlan())
+    yield from walk(query_of_batch(spark).lastExecution().executedPlan())
 
 
 def metric_of(node: JavaObject, name: str) -> JavaObject | None:

@@ -10,14 +10,14 @@ _ID = "sql.streaming.queryId"
 calls back shares the properties of the one that calls."""
 
 
-def query_of_batch(spark: SparkSession) -> JavaObject | None:
-    """The execution of the query whose batch this thread works at; None outside of a batch.
+def query_of_batch(spark: SparkSession) -> JavaObject:
+    """The execution of the query whose batch this thread works at.
 
     Args: spark: any session of the application: a batch has one of its own, which starts no
-    queries.
+    queries. Raises LookupError outside of a batch.
     """
     known = spark.sparkContext.getLocalProperty(_ID)
     if known is None:
-        return None
+        raise LookupError("this thread works at no batch of a streaming query")
     running = spark._jsparkSession.sharedState().activeStreamingQueries()
     return running.get(jvm_of(spark).java.util.UUID.fromString(known))

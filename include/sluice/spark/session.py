@@ -39,6 +39,18 @@ def check_versions() -> None:
         )
 
 
+def _check_threads() -> None:
+    """Raise PreflightError where PySpark is told to let threads share what Spark knows of each."""
+    pinned = os.environ.get("PYSPARK_PIN_THREAD", "true")
+    if pinned.lower() != "true":
+        raise PreflightError(
+            "a batch knows its query, and a step its scheduler pool, by properties of their thread",
+            where="PYSPARK_PIN_THREAD",
+            value=pinned,
+            do="Unset it: PySpark's default is true",
+        )
+
+
 @contextmanager
 def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     """A Spark session that is stopped at the end, whatever happens.
@@ -46,6 +58,7 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     One that spark-submit or a test has started is used and left as it is.
     """
     check_versions()
+    _check_threads()
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         # They print a Java stack beside an error that we say in a sentence.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
