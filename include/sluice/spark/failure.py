@@ -127,7 +127,7 @@ def explain(error: Exception, own_state: bool = False) -> Exception:
         )
     return (
         explain_kafka(text)
-        or (explain_function(fault) if own_state else None)
+        or (explain_function(text, fault) if own_state else None)
         or _explain_table(text, fault)
         or _explain_for_good(error, fault)
         or TransientError(

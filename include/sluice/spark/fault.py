@@ -38,7 +38,9 @@ _QUERY = re.compile(r"== SQL[^\n]*==\n(.*?)(?=\n\s*\n|\n SQLSTATE|\n\tat |\Z)", 
 _PLAN = re.compile(r"\n\nJVM|; line|\n;|;\n")
 """Where a sentence ends and the plan that it is about begins."""
 _CALLED = re.compile(r'== DataFrame ==\n"(\w+)" was called from\n\s*(\S+)')
-_PYTHON = re.compile(r"thrown from the Python worker|api\.python\.PythonException")
+PYTHON = re.compile(r"thrown from the Python worker|api\.python\.PythonException")
+"""Said of whatever came out of Python on a worker."""
+"""Said of whatever came out of Python on a worker."""
 _FRAME = re.compile(r'^ +File "([^"]+)", line (\d+), in (\S+)', re.M)
 _RAISED = re.compile(r"(?:\n +.*)*\n([\w.]+)")
 """What follows a frame: its code, the frames that it called, and what was raised."""
@@ -85,7 +87,7 @@ def read_fault(error: Exception) -> Fault:
     condition, state = _find_condition(cause)
     if not condition:
         condition, state = _find_condition(text)
-    if _is_about_rows(condition, state) or _PYTHON.search(text):
+    if _is_about_rows(condition, state) or PYTHON.search(text):
         return Fault(condition or "PYTHON_EXCEPTION", state, _without_values(text, condition))
     thrown = _THROWN.match(cause)
     if thrown and not _MACHINE.match(thrown[1]):
@@ -121,7 +123,7 @@ def _without_values(text: str, condition: str) -> str:
     """The condition and the place in the user's own text."""
     if violated := _CONSTRAINT.search(text):
         return f"{violated[1]}{violated[2] or ''}"
-    if told := _tell_frame(text):
+    if told := _tell_frame(text, condition):
         return told
     if called := _CALLED.search(text):
         return f"{condition} in {called[1]} ({called[2].rpartition('/')[2]})"
@@ -129,13 +131,13 @@ def _without_values(text: str, condition: str) -> str:
     return f"{condition} in {fragment}" if fragment else condition
 
 
-def _tell_frame(text: str) -> str:
+def _tell_frame(text: str, condition: str) -> str:
     """What was raised, and the last place in the user's own Python that it came through; empty
-    where no Python is named."""
+    where no Python is named, and where PySpark itself has a name for it."""
     frames = list(_FRAME.finditer(text))
-    if not frames:
-        return ""
     own = [frame for frame in frames if not _LIBRARY.search(frame[1])]
+    if not frames or (condition and not own):
+        return ""
     file, line, function = (own or frames)[-1].groups()
     raised = _RAISED.match(text, frames[-1].end())
     what = raised[1] if raised else "an error"

@@ -3,16 +3,16 @@
 import re
 
 from ..errors import SluiceError, SpecError
-from .fault import MAY_PASS, Fault
+from .fault import MAY_PASS, PYTHON, Fault
 
 _ASKED = re.compile(r"\b(?:OSError|URLError|HTTPError|RequestException)\b")
 """What Python raises where a server or a disk did not answer, beside what `MAY_PASS` names."""
 
 
-def explain_function(fault: Fault) -> SluiceError | None:
+def explain_function(text: str, fault: Fault) -> SluiceError | None:
     """The error for what a function raised that keeps a state of its own; None for what may
-    pass."""
-    if fault.condition != "PYTHON_EXCEPTION":
+    pass. Args: text: all that Spark said."""
+    if not PYTHON.search(text):
         return None
     if MAY_PASS.search(fault.sentence) or _ASKED.search(fault.sentence):
         return None
