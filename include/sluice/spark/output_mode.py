@@ -54,7 +54,11 @@ _STATE = {
     "TransformWithStateInPySpark",
     "TransformWithStateInPandas",
 }
-_KEEPS = {"Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "Limit", *_STATE}
+_KEEPS = {
+    *("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark"),
+    *("GlobalLimit", "Limit"),
+    *_STATE,
+}
 _ADVICE = {
     "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and "
     "group by that time or a window of it, "
