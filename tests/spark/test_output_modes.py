@@ -110,6 +110,8 @@ def test_a_query_that_keeps_something_is_known(streams):
     assert [
         name for name, (_, build, _) in QUERIES.items() if not is_stateful(build(*streams))
     ] == ["stateless", "join_with_a_table"]
+    streams[0].createOrReplaceTempView("several")
+    assert is_stateful(streams[0].sparkSession.sql("SELECT DISTINCT k FROM several"))
 
 
 def test_a_refusal_names_mode_query_and_what_to_write(streams):

@@ -60,7 +60,11 @@ _GROUPS = {
     QueryType.MAP_GROUPS,
     QueryType.FLAT_MAP_UPDATE,
 }
-_KEEPS = {"Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit", "Limit", *_STATE}
+_KEEPS = {
+    *("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark"),
+    *("GlobalLimit", "Limit"),
+    *_STATE,
+}
 _ADVICE = {
     "append": "Declare a watermark in a Python transform (rows.withWatermark('at', '1 hour')) and "
     "group by that time or a window of it; or write `mode: update` with `keys` at the Delta sink, "
