@@ -7,6 +7,7 @@ from .properties import write_properties
 from .settings import (
     NO_DATA_BATCHES,
     PARTITIONS,
+    SHARED_SHUFFLES,
     SMALL_BACKLOG,
     WATERMARK_POLICY,
     partitions_for,
@@ -17,6 +18,7 @@ __all__ = [
     "JVM_LOG",
     "NO_DATA_BATCHES",
     "PARTITIONS",
+    "SHARED_SHUFFLES",
     "SMALL_BACKLOG",
     "WATERMARK_POLICY",
     "divert_jvm_output",

@@ -67,6 +67,9 @@ def _has_python(pipeline: Pipeline) -> bool:
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+SHARED_SHUFFLES = "spark.sql.exchange.reuse"
+"""Whether operators over the same rows share one shuffle. Spark 4.2 lets no watermark through one
+that is shared (`WatermarkPropagator` meets a leaf): an operator behind it closes nothing."""
 
 
 PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from ..backlog import measure_step, read_mark, refuse_another, watch_table
 from ..checkpoint import Checkpoint, Entry, complete_epochs
-from ..launch import NO_DATA_BATCHES, PARTITIONS, WATERMARK_POLICY
+from ..launch import NO_DATA_BATCHES, PARTITIONS, SHARED_SHUFFLES, WATERMARK_POLICY
 from ..sources import Found, open_inputs
 from ..spark.executors import fit_to_executors
 from ..spark.failure import (
@@ -196,6 +196,7 @@ def _query(course: Course, plan: Plan) -> Query:
             # run moves anyway: only where it closes what is held it is worth it.
             NO_DATA_BATCHES: str(plan.gathers).lower(),
             WATERMARK_POLICY: course.step.watermark_policy,
+            SHARED_SHUFFLES: str(not plan.stateful).lower(),
         },
     )
 
