@@ -89,22 +89,35 @@ def test_a_table_of_another_schema_than_before(spark, tmp_path, prices, case):
     assert ads.rows(spark, "id", "price") == Counter({("1", 5): 2, ("2", None): 1})
 
 
-def test_keys_that_are_null_or_nan_meet_as_in_a_query_over_tables(spark, tmp_path):
-    sql = f"""SELECT a.at, b.at AS met, CAST(a.x AS string) AS x, CAST(b.x AS string) AS y
-      FROM a FULL JOIN b ON a.x = b.x AND {NEAR}"""
+MET = """SELECT '{0}' AS kind, a.at, {1} AS met, CAST(a.x AS string) AS x, {2} AS y
+  FROM a {0} JOIN b ON {3}"""
+KINDS = " UNION ALL ".join(
+    MET.format(
+        kind,
+        *(("NULL", "NULL") if kind == "LEFT SEMI" else ("b.at", "CAST(b.x AS string)")),
+        f"{on} AND {NEAR}",
+    )
+    for kind, on in (
+        *((kind, "a.x = b.x") for kind in ("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI")),
+        ("FULL", "a.x <=> b.x"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "keys", [["NaN", -0.0, 0.0, 1.5], [None, 1.5]], ids=["nan_and_zero", "null"]
+)
+def test_keys_meet_as_in_a_query_over_tables(spark, tmp_path, keys):
+    sql = KINDS
     ads = Ads(tmp_path, sql, schemas=dict.fromkeys("ab", {"x": "double", "at": "timestamp"}))
-    keys = [None, "NaN", -0.0, 0.0, 1.5]
     for minute in (0, 15):
         ads.land("a", *({"x": x, "at": moment(minute)} for x in keys))
         ads.land("b", *({"x": x, "at": moment(minute + 1)} for x in reversed(keys)))
-        assert ads.run().error is None
     for name in "ab":
         ads.land(name, {"x": 9.0, "at": moment(10_000)})
     assert ads.run().error is None
-    columns = ("at", "met", "x", "y")
-    found = ads.rows(spark, *columns)
-    assert found == ads.expected(spark, *columns)
-    assert sum(n for row, n in found.items() if row[2] is None or row[3] is None) == 4
+    columns = ("kind", "at", "met", "x", "y")
+    assert ads.rows(spark, *columns) == ads.expected(spark, *columns)
 
 
 @pytest.mark.parametrize("large", ["impressions", "clicks"])
@@ -125,3 +138,16 @@ def test_one_row_meets_a_side_of_twenty_thousand(spark, tmp_path, large):
     found = Counter(row[0] is None for row in ads.rows(spark, "clicked", "id").elements())
     unmatched = 19_998 if large == "impressions" else 0
     assert found == Counter({False: 3, True: unmatched})
+
+
+def test_operators_over_the_same_rows_each_close_what_the_watermark_has_passed(spark, tmp_path):
+    join = """SELECT '{0}' AS kind, i.id, c.at AS clicked FROM impressions i {0} JOIN clicks c
+      ON i.id = c.id AND c.at BETWEEN i.at AND i.at + INTERVAL 1 HOUR"""
+    ads = Ads(tmp_path, f"{join.format('LEFT')} UNION ALL {join.format('FULL')}")
+    ads.land("impressions", shown(1, 0), shown(2, 1))
+    ads.land("clicks", clicked(1, 5))
+    for name, make in (("impressions", shown), ("clicks", clicked)):
+        ads.land(name, make("last", 10_000))
+    assert ads.run().error is None
+    columns = ("kind", "id", "clicked")
+    assert ads.rows(spark, *columns) == ads.expected(spark, *columns)

@@ -42,8 +42,9 @@ TWO = {
     "inner": JOIN.format("INNER"),
     "left": JOIN.format("LEFT"),
     "anti": JOIN.format("LEFT") + " WHERE b.id IS NULL",
-    "shifted": """SELECT a.id, a.at, a.n, b.n AS m FROM a FULL JOIN b ON a.id = b.id
-        AND b.at BETWEEN a.at + INTERVAL 5 MINUTES AND a.at + INTERVAL 5 MINUTES""",
+    "shifted": """SELECT a.id, coalesce(a.at, b.at) AS at, a.n, b.n AS m
+        FROM a FULL JOIN b ON a.id = b.id AND b.at BETWEEN a.at + INTERVAL 5 MINUTES
+        AND a.at + INTERVAL 5 MINUTES""",
     "itself": """SELECT x.id, x.at, y.at AS later FROM a x JOIN a y
         ON x.id = y.id AND y.at BETWEEN x.at AND x.at + INTERVAL 9 MINUTES
         UNION ALL SELECT id, at, at FROM b""",

@@ -7,6 +7,7 @@ from .properties import write_properties
 from .settings import (
     NO_DATA_BATCHES,
     PARTITIONS,
+    SHARED_SHUFFLES,
     SMALL_BACKLOG,
     STATE_ENCODING,
     STATE_STORES,
@@ -19,6 +20,7 @@ __all__ = [
     "JVM_LOG",
     "NO_DATA_BATCHES",
     "PARTITIONS",
+    "SHARED_SHUFFLES",
     "SMALL_BACKLOG",
     "STATE_ENCODING",
     "STATE_STORES",

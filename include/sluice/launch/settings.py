@@ -89,6 +89,9 @@ def _runs_at_once(pipeline: Pipeline, root: str) -> bool:
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 STATE_ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+SHARED_SHUFFLES = "spark.sql.exchange.reuse"
+"""Whether operators over the same rows share one shuffle. Spark 4.2 lets no watermark through one
+that is shared (`WatermarkPropagator` meets a leaf): an operator behind it closes nothing."""
 
 
 PARTITIONS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")

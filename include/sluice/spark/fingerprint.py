@@ -24,6 +24,10 @@ _OF_SESSION = (
 not keep `noDataMicroBatches.enabled` either, which a run sets by itself."""
 
 
+_WORDING = "worded as of 2026-11"
+"""Said last. Sentences of another wording are not compared: that they differ means nothing."""
+
+
 def describe_state(frame: DataFrame, mode: str) -> list[str]:
     """A sentence for each operator of a streaming query that keeps something, from the top, for
     each window and watermark, and for the settings of the session that decide what they mean; empty
@@ -37,12 +41,15 @@ def describe_state(frame: DataFrame, mode: str) -> list[str]:
         *told,
         f"output mode {mode}",
         *(f"{name} {conf.get(name)}".lower() for name in _OF_SESSION),
+        _WORDING,
     ]
 
 
 def compare_states(before: list[str], now: list[str]) -> tuple[list[str], list[str]]:
-    """The sentences that are new, and those that are gone. A setting that an earlier version did
-    not note is no news."""
+    """The sentences that are new, and those that are gone; none where an earlier version worded
+    them otherwise. A setting that an earlier version did not note is no news."""
+    if before and now and _WORDING not in before:
+        return [], []
     new = [said for said in now if said not in before]
     for name in _OF_SESSION:
         said = f"{name} ".lower()

@@ -7,7 +7,13 @@ from pyspark.sql import DataFrame
 
 from ..backlog import measure_step, read_mark, refuse_another, watch_table
 from ..checkpoint import Checkpoint, Entry, complete_epochs
-from ..launch import NO_DATA_BATCHES, PARTITIONS, STATE_ENCODING, WATERMARK_POLICY
+from ..launch import (
+    NO_DATA_BATCHES,
+    PARTITIONS,
+    SHARED_SHUFFLES,
+    STATE_ENCODING,
+    WATERMARK_POLICY,
+)
 from ..sources import Found, open_inputs
 from ..spark.executors import fit_to_executors
 from ..spark.failure import (
@@ -203,6 +209,7 @@ def _query(course: Course, plan: Plan) -> Query:
             WATERMARK_POLICY: course.step.watermark_policy,
             STATE_ENCODING: plan.declared.encoding,
             **store_settings(course.run, course.step),
+            SHARED_SHUFFLES: str(not plan.stateful).lower(),
         },
         own_state=bool(plan.declared.operators),
     )

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from ...errors import SpecError
 from ...spark.columns import ENGINE_COLUMNS, ENTERED, STAGE
 from ...spark.custom_state import find_custom_state
+from ...spark.joins import keep_nulls_apart
 from ...spark.plans import analyzed_plan
 from ...spec import ONLY
 from .branch import run_on_branch
@@ -50,7 +51,7 @@ def apply_transform(
         result = run_sql({ONLY: view_of(marked, sql)}, sql, where)
     else:
         result = _call(folder, reference, marked, where)
-    plan = analyzed_plan(result)
+    plan = keep_nulls_apart(frame.sparkSession, analyzed_plan(result))
     chain = find_chain(plan, frame.sparkSession)
     if chain is not None:
         return keep_every_row(frame.sparkSession, chain, where)

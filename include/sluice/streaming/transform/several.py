@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from ...errors import SpecError
 from ...spark.columns import ENTERED, STAGE
+from ...spark.joins import keep_nulls_apart
 from ...spark.plans import analyzed_plan, frame_of_plan, items, walk
 from .branch import is_origin
 from .names import CARRIED, check_names
@@ -44,7 +45,7 @@ def apply_to_views(views: dict[str, View], folder: Path, reference: str) -> Data
     else:
         shown = {name: view.show("") for name, view in views.items()}
         result = call_function(load_function(folder, reference), shown, where)
-    plan = analyzed_plan(result)
+    plan = keep_nulls_apart(result.sparkSession, analyzed_plan(result))
     streams = {name: shown[name] for name, view in views.items() if not view.static}
     _check_read(plan, streams, where)
     spark = result.sparkSession
