@@ -2,6 +2,7 @@
 other names and columns."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,12 @@ SCHEMAS = {
     "clicks": {"id": "string", "at": "timestamp"},
 }
 """The columns of each stream of files."""
+
+
+def without_size(said: str) -> str:
+    """What a report says of a state but for its bytes, which hang on how well they were
+    compressed, and its growth."""
+    return re.sub(r"(held in state) \([^)]*\)", r"\1", said)
 
 
 @dataclass

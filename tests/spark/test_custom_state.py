@@ -21,7 +21,7 @@ from tests.spark.sessions import (
     find_sessions,
     lines,
 )
-from tests.spark.several import Ads, clicked, shown
+from tests.spark.several import Ads, clicked, shown, without_size
 
 LAST = ("last", "/", 100_000.0)
 """A hit so late that all others are over."""
@@ -34,7 +34,7 @@ def project(spark, folder, code: str, **step) -> Project:
 
 def told(report) -> list[str]:
     (step,) = report.steps
-    return [*map(str, step.counts.lines), *step_notes(step)]
+    return [*map(str, step.counts.lines), *map(without_size, step_notes(step))]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
