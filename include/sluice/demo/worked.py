@@ -13,7 +13,7 @@ from ..report.summary import balance_notes, list_warnings
 from ..runner import run_pipeline
 from ..spec import RunRequest
 from ..storage import PIPELINES
-from . import ads, cloudtrail, devices, logs, wordcount
+from . import ads, cloudtrail, devices, logs, signals, wordcount
 from .landing import Deliver, Landing, deliver_files
 
 
@@ -33,6 +33,7 @@ WORKED = {
     "cloudtrail": Worked(cloudtrail.generate_landings),
     "devices": Worked(devices.generate_landings, devices.deliver_messages),
     "logs": Worked(logs.generate_landings),
+    "signals": Worked(signals.generate_landings),
     "wordcount": Worked(wordcount.generate_landings, wordcount.deliver_lines, seconds=20),
 }
 """By name; the YAML of each is `include/pipelines/<name>/<name>.yaml`."""
