@@ -50,7 +50,7 @@ def test_a_page_quotes_every_file_of_its_pipeline_and_shows_its_report(name):
 def test_an_unknown_name_lists_those_there_are(tmp_path):
     with pytest.raises(SpecError) as caught:
         run_worked("cloudtrial", tmp_path / "root", lambda text: None)
-    assert "Did you mean 'cloudtrail'? There are: ads, cloudtrail" in str(caught.value)
+    assert "Did you mean 'cloudtrail'? There are: activity, ads, cloudtrail" in str(caught.value)
     assert not (tmp_path / "root").exists()
 
 

@@ -13,7 +13,7 @@ from ..report.summary import balance_notes, list_warnings
 from ..runner import run_pipeline
 from ..spec import RunRequest
 from ..storage import PIPELINES
-from . import ads, cloudtrail, devices, logs, signals, wordcount
+from . import activity, ads, cloudtrail, devices, logs, signals, wordcount
 from .landing import Deliver, Landing, deliver_files
 
 
@@ -29,6 +29,7 @@ class Worked:
 
 
 WORKED = {
+    "activity": Worked(activity.generate_landings, activity.deliver_requests),
     "ads": Worked(ads.generate_landings),
     "cloudtrail": Worked(cloudtrail.generate_landings),
     "devices": Worked(devices.generate_landings, devices.deliver_messages),
