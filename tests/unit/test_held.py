@@ -48,5 +48,14 @@ def test_what_is_held_is_told_with_its_size_its_growth_and_what_ends_its_stay(ca
     assert sentence in told
 
 
+def test_a_group_above_a_join_waits_for_the_range_of_the_join_as_well():
+    windows = SUMS | {"closes_first": FIRST, "closes_last": LAST}
+    for number, less in ((0, ", less the range of time of the join below it,"), (2, "")):
+        groups, _ = tell_held(
+            [HeldInState(**windows, number=number), HeldInState(**JOIN, number=1)], NOW
+        )
+        assert f"after the watermark (now 2026-01-01 09:00:00 UTC){less} is past it." in groups
+
+
 def test_nothing_is_said_of_an_operator_that_keeps_nothing():
     assert list(tell_held([HeldInState(**{**SUMS, "amount": 0})], NOW)) == []

@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
+from sluice.demo import worked
 from sluice.demo.worked import WORKED, find_file, run_worked
 from sluice.errors import SpecError
+from sluice.report import Counts, RunReport, StepReport
 from sluice.spec import find_pipelines, load_pipeline
 from sluice.storage import PIPELINES, PROJECT
 
@@ -50,8 +53,37 @@ def test_a_page_quotes_every_file_of_its_pipeline_and_shows_its_report(name):
 def test_an_unknown_name_lists_those_there_are(tmp_path):
     with pytest.raises(SpecError) as caught:
         run_worked("cloudtrial", tmp_path / "root", lambda text: None)
-    assert "Did you mean 'cloudtrail'? There are: ads, cloudtrail" in str(caught.value)
+    assert "Did you mean 'cloudtrail'? There are: activity, ads, cloudtrail" in str(caught.value)
     assert not (tmp_path / "root").exists()
+
+
+@pytest.mark.parametrize("read", [0, 42])
+def test_a_trial_that_ended_before_all_was_read_is_tried_again_for_longer(
+    tmp_path, monkeypatch, read
+):
+    asked, said = [], []
+
+    def run_pipeline(request):
+        asked.append((request.run_id, request.dev_seconds))
+        counts = Counts(read=read if request.dev_seconds == 20 else 42)
+        step = StepReport(name="counts", target="", quarantine="", counts=counts)
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        return RunReport(
+            pipeline="wordcount",
+            run_id=request.run_id,
+            started=now,
+            ended=now,
+            status="done",
+            steps=[step],
+        )
+
+    monkeypatch.setattr(worked, "run_pipeline", run_pipeline)
+    reports = run_worked("wordcount", tmp_path / "root", said.append)
+    assert [report.counts.read for report in reports] == [42, 42, 42]
+    first = [("wordcount_1", 20.0)] + ([] if read else [("wordcount_1_longer", 60.0)])
+    assert asked[: len(first)] == first and len(asked) == 3 * len(first)
+    told = "Its 20 seconds were over when it had read 0 of 42 records; once more, for 60 seconds"
+    assert said.count(told) == (0 if read else 3)
 
 
 def test_make_demo_says_so_and_starts_nothing():

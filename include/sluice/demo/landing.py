@@ -20,6 +20,11 @@ class Landing:
     messages: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     @property
+    def records(self) -> int:
+        """How many records are sent."""
+        return sum(map(len, self.messages.values()))
+
+    @property
     def amount(self) -> str:
         """How much it is, for a person."""
         size = sum(map(len, self.files.values()))

@@ -10,6 +10,7 @@ from .units import format_amount, format_bytes, format_count, format_time, forma
 
 _DEDUPLICATION = "dedupe"
 """What the names of Spark's operators begin with that drop copies."""
+_JOIN = "symmetricHashJoin"
 
 
 class HeldInState(Record):
@@ -49,11 +50,15 @@ def tell_held(held: list[HeldInState], watermark_ms: int | None) -> Iterator[str
     Args: watermark_ms: after the run, epoch milliseconds; 0 or None before there is one.
     """
     now = format_watermark(watermark_ms)
+    joins = [kept.number for kept in held if kept.operator == _JOIN]
     for kept in held:
         if kept.amount:
             amount = format_amount(kept.amount, kept.unit)
             verb = "is" if kept.amount == 1 else "are"
-            yield f"{amount} {verb} held in state{_size(kept)}{_until(kept, now)}."
+            # Spark counts from the top. A join that is bounded in time passes a watermark on that
+            # is behind by its range.
+            joined = any(number > kept.number for number in joins)
+            yield f"{amount} {verb} held in state{_size(kept)}{_until(kept, now, joined)}."
 
 
 def _size(kept: HeldInState) -> str:
@@ -66,8 +71,8 @@ def _size(kept: HeldInState) -> str:
     return f" ({', '.join(told)})" if told else ""
 
 
-def _until(kept: HeldInState, now: str) -> str:
-    """Since when it is held, and what ends its stay."""
+def _until(kept: HeldInState, now: str, joined: bool) -> str:
+    """Since when it is held, and what ends its stay. Args: joined: rows come to it from a join."""
     if kept.forever:
         return ": none of it is ever let go, so it grows as long as new keys come"
     if kept.unit == "row":
@@ -84,7 +89,11 @@ def _until(kept: HeldInState, now: str) -> str:
     if kept.mode != "append":
         return f": in {kept.mode} mode a group is sent with every batch that changes it"
     ends = _ends(kept, "in windows that end")
-    return f"{ends}: each is written by the first batch after the watermark (now {now}) is past it"
+    less = ", less the range of time of the join below it," if joined else ""
+    return (
+        f"{ends}: each is written by the first batch after the watermark (now {now}){less} is past "
+        "it"
+    )
 
 
 def _until_let_go(kept: HeldInState, now: str) -> str:

@@ -1,0 +1,8 @@
+SELECT
+  device,
+  window.start AS began,
+  count(*) AS readings,
+  round(avg(celsius), 2) AS average,
+  max(celsius) AS highest
+FROM readings
+GROUP BY device, window(at, '20 minutes', '10 minutes')
