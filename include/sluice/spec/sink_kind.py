@@ -95,6 +95,25 @@ class SinkKind(Needs):
         return []
 
 
+class AnyModeSink(SinkKind):
+    """A sink that takes what a query makes in any output mode."""
+
+    mode: OutputMode | None = None
+    """Of a transform that aggregates: the groups that are closed (`append`), that changed
+    (`update`), or all of them (`complete`) with each batch. By default what the other sinks ask
+    for, else `append`."""
+
+    @property
+    def output_mode(self) -> OutputMode | None:
+        """As written."""
+        return self.mode
+
+    @property
+    def takes_whole(self) -> bool:
+        """What it is given is all that it knows."""
+        return True
+
+
 def is_absolute(path: str) -> bool:
     """True for a path that does not lie below the root."""
     return path.startswith(("/", "file:")) or is_remote(path)

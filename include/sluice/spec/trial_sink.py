@@ -4,28 +4,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from .sink_kind import OutputMode, SinkKind
+from .sink_kind import AnyModeSink
 
 
-class TrialSink(SinkKind):
-    """What a console and a view in memory have in common: they outlive nothing, and show a query in
-    any output mode."""
+class TrialSink(AnyModeSink):
+    """What a console and a view in memory have in common: they outlive nothing."""
 
-    mode: OutputMode | None = None
-    """Of a transform that aggregates: the groups that are closed (`append`), that changed
-    (`update`), or all of them (`complete`) with each batch. By default what the other sinks ask
-    for, else `append`."""
     durable: ClassVar[bool] = False
-
-    @property
-    def output_mode(self) -> OutputMode | None:
-        """As written."""
-        return self.mode
-
-    @property
-    def takes_whole(self) -> bool:
-        """Both show what they are given."""
-        return True
 
     @property
     def stays_below_root(self) -> bool:
