@@ -15,10 +15,18 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
+STATEFUL = (
+    "spark/test_custom_state.py",
+    "spark/test_joins.py",
+    "spark/test_windows*.py",
+    "spark/test_worked_*.py",
+)
+"""The tests of a layer that keep most in state, and take a third of its time: a process of their
+own has them, beside the rest."""
 LANES = (
     (("spark",), ("pipelines",)),
     (("unit",), ("golden",), ("dags",), ("servers",), ("bad_input",)),
-    (("e2e", "browser"), ("crash",)),
+    (("e2e", "browser"), ("crash",), STATEFUL),
 )
 """The lanes run side by side, the layers of a lane one after the other. `pipelines` holds the tests
 that `sluice new` writes; a layer without tests is left out."""
@@ -35,7 +43,7 @@ def find_lanes(tests: Path = TESTS) -> list[list[tuple[str, ...]]]:
         for path in tests.rglob("test_*.py")
         if path.parent != tests
     } - NOT_TESTS
-    unknown = there - {folder for lane in LANES for layer in lane for folder in layer}
+    unknown = there - {_home(folder) for lane in LANES for layer in lane for folder in layer}
     if unknown:
         folders = ", tests/".join(sorted(unknown))
         raise SystemExit(
@@ -45,10 +53,22 @@ def find_lanes(tests: Path = TESTS) -> list[list[tuple[str, ...]]]:
         [
             folders
             for layer in lane
-            if (folders := tuple(folder for folder in layer if folder in there))
+            if (folders := tuple(folder for folder in layer if _home(folder) in there))
         ]
         for lane in LANES
     ]
+
+
+def _home(folder: str) -> str:
+    """The folder of a layer, or of some of its files."""
+    return folder.partition("/")[0]
+
+
+def list_arguments(folders: tuple[str, ...], tests: Path = TESTS) -> list[str]:
+    """What pytest is given for a layer: its folders, or those of its files that are meant."""
+    meant = [path for folder in folders for path in sorted(tests.glob(folder))]
+    apart = [f"--ignore-glob={tests / name}" for name in STATEFUL if _home(name) in folders]
+    return [*map(str, meant), *apart]
 
 
 def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Counter]:
@@ -56,11 +76,11 @@ def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Coun
 
     Returns pytest's exit code and how many tests ended how.
     """
-    name = " + ".join(folders)
+    name = "stateful" if folders == STATEFUL else " + ".join(folders)
     with tempfile.TemporaryDirectory(prefix="sluice-tests-") as scratch:
         results = Path(scratch) / "results.xml"
         pytest = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={results}"]
-        code = run_aloud(name, [*pytest, *(str(TESTS / folder) for folder in folders), *arguments])
+        code = run_aloud(name, [*pytest, *list_arguments(folders), *arguments])
         if not results.exists():
             print(f"pytest left no results: {name} counts as one error\n", flush=True)
         return code, count_outcomes(results)

@@ -30,3 +30,18 @@ def test_a_folder_of_tests_that_no_layer_runs_is_refused(tmp_path):
 
 def test_every_folder_of_tests_is_run():
     assert [folders for lane in run.find_lanes() for folders in lane]
+
+
+def test_the_tests_over_states_run_once_beside_the_others_of_their_folder():
+    folder = run.TESTS / "spark"
+    others = run.list_arguments(("spark",))
+    assert others[0] == str(folder)
+    left_out = {path for name in others[1:] for path in run.TESTS.glob(_below_tests(name))}
+    apart = {path for name in run.STATEFUL for path in run.TESTS.glob(name)}
+    assert left_out == apart == set(map(run.Path, run.list_arguments(run.STATEFUL)))
+    assert apart and apart < set(folder.glob("test_*.py"))
+
+
+def _below_tests(option: str) -> str:
+    """`spark/test_a.py` of an option that leaves files out."""
+    return option.partition("=")[2].removeprefix(f"{run.TESTS}/")
