@@ -29,7 +29,7 @@ _OURS = "sluice.engine"
 """Metadata of an engine's column that a query was shown, unlike one that it named so itself."""
 _COMPARING = {"Distinct", "Intersect", "Except"}
 """Nodes for which rows are one when all columns are: the origin would keep them apart."""
-_UNFOLDING = {"Generate", "Expand"}
+_UNFOLDING = {"Generate", "Expand", "LateralJoin"}
 """Nodes that make several rows of one."""
 _MARKS = {name: f"{name}, as the source gave it" for name in CARRIED}
 
