@@ -101,7 +101,10 @@ def test_a_socket_is_read_in_a_trial_until_its_seconds_are_over(spark, tmp_path)
     with lines_server(["one", "two", "two"]) as port:
         project = Project(spark, tmp_path, {"kind": "socket", "port": port})
         assert "a socket cannot be read again after a crash" in project.run().error
-        report, paths = trial(project, seconds=3)
+        for seconds in (3, 30):  # a busy machine may need more
+            report, paths = trial(project, seconds=seconds)
+            if report.counts.read:
+                break
     assert (report.error, report.counts.read) == (None, 3)
     assert rows_at(spark, paths.table("s"), "value") == Counter({("one",): 1, ("two",): 2})
 
