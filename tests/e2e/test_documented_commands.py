@@ -11,7 +11,8 @@ from sluice.storage import PROJECT
 
 from tests.documentation import DOCS, find_blocks, name_document
 
-KINDS = {"sh", "text", "yaml", "sql", "json", "python"}
+KINDS = {"sh", "text", "yaml", "sql", "json", "python", "py"}
+"""`python` is a program as a whole, `py` a part of one."""
 
 
 def list_commands(document: Path) -> list[str]:
