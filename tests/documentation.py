@@ -22,6 +22,12 @@ def find_blocks(document: Path) -> list[re.Match]:
     return list(FENCE.finditer(document.read_text(encoding="utf-8")))
 
 
+def hide_sizes(text: str) -> str:
+    """What a report says of states without their bytes, which hang on how well they were
+    compressed."""
+    return re.sub(r"held in state \([\d.]+ k?B", "held in state (300 B", text)
+
+
 def read_prose(document: Path) -> str:
     """What a document says outside of its blocks."""
     return FENCE.sub("", document.read_text(encoding="utf-8"))

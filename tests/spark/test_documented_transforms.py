@@ -1,6 +1,5 @@
 """What the pages about transforms, aggregates and states show is what a run gives."""
 
-import re
 from collections import Counter
 
 import pytest
@@ -8,7 +7,7 @@ from sluice.report.step_notes import step_notes
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest, load_pipeline
 
-from tests.documentation import FOLDER, find_blocks
+from tests.documentation import FOLDER, find_blocks, hide_sizes
 
 
 def list_texts(page: str, kind: str) -> list[str]:
@@ -27,9 +26,8 @@ PAGES = {
 
 
 def describe(step) -> list[str]:
-    """What a report says; the bytes of a state hang on how well they were compressed."""
-    lines = [*map(str, step.counts.lines), *step_notes(step)]
-    return [re.sub(r"held in state \([\d.]+ k?B", "held in state (300 B", line) for line in lines]
+    """What a report says, but for the bytes of a state."""
+    return [hide_sizes(line) for line in (*map(str, step.counts.lines), *step_notes(step))]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,6 +1,5 @@
 """Worked pipelines in whole runs, as `make demo NAME=...` drives them."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from sluice.demo.worked import render_short, run_worked
 from sluice.report import Counts, RunReport
 from sluice.report.summary import list_tables
 
-from tests.documentation import FOLDER
+from tests.documentation import FOLDER, hide_sizes
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,9 @@ class Driven:
     def is_on_its_page(self) -> bool:
         """True when the page quotes the report of a run, word for word but for the bytes of a
         state, which hang on how well they were compressed."""
-        page = _hide_sizes((FOLDER / "examples" / f"{self.name}.md").read_text(encoding="utf-8"))
-        told = [_hide_sizes(render_short(report)) for report in self.reports]
+        page = hide_sizes((FOLDER / "examples" / f"{self.name}.md").read_text(encoding="utf-8"))
+        told = [hide_sizes(render_short(report)) for report in self.reports]
         return any(f"```text\n{text}\n```" in page for text in told)
-
-
-def _hide_sizes(text: str) -> str:
-    return re.sub(r"held in state \([\d.]+ k?B", "held in state (? B", text)
 
 
 def drive(spark: object, name: str, folder: Path) -> Driven:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from ..errors import SpecError
 from .fault import sql_message
+from .joins import DELAY
 from .jvm import jvm_of
 from .plans import items, joins_streams, kind
 
@@ -192,4 +193,4 @@ def _groups_by_watermark(aggregate: JavaObject) -> bool:
         for group in items(aggregate.groupingExpressions())
         for column in items(group.references().toSeq())
     ]
-    return any(column.metadata().contains("spark.watermarkDelayMs") for column in columns)
+    return any(column.metadata().contains(DELAY) for column in columns)

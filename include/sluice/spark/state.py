@@ -11,6 +11,7 @@ from pyspark.sql.types import DataType, StructType, TimestampType
 
 from .columns import quote
 from .custom_held import is_custom, read_custom_state
+from .joins import DELAY
 from .kept_state import Kept, Unit, moment
 from .operators import executed_operators, metric_of
 from .plans import items
@@ -28,7 +29,6 @@ _UNITS: dict[str, Unit] = {
 }
 _SETTING = "spark.sql.streaming.stateStore."
 _TRACKED = f"{_SETTING}rocksdb.trackTotalNumberOfRows"
-_DELAY = "spark.watermarkDelayMs"
 _EXPIRES = "expiresAtMicros"
 """What Spark notes of a key that it deduplicates by: its event time and the watermark's delay."""
 
@@ -53,15 +53,15 @@ def count_state(spark: SparkSession) -> list[Kept] | None:
 
 def _lets_go(dedupe: JavaObject) -> bool:
     """Whether a deduplication has the time of the watermark among its keys."""
-    return any(key.metadata().contains(_DELAY) for key in items(dedupe.keyExpressions()))
+    return any(key.metadata().contains(DELAY) for key in items(dedupe.keyExpressions()))
 
 
 def _delay_of(node: JavaObject) -> int | None:
     """The delay of the watermark that is declared below an operator of one input."""
     for child in items(node.children())[:1]:
         for column in items(child.output()):
-            if column.metadata().contains(_DELAY):
-                return int(column.metadata().getLong(_DELAY))
+            if column.metadata().contains(DELAY):
+                return int(column.metadata().getLong(DELAY))
     return None
 
 
@@ -154,7 +154,7 @@ def _timed_fields(schema: StructType) -> list[tuple[str, DataType]]:
                 "start",
                 "end",
             ]
-            timed = isinstance(field.dataType, TimestampType) and _DELAY in field.metadata
+            timed = isinstance(field.dataType, TimestampType) and DELAY in field.metadata
             if window or timed:
                 found.append((f"{part}.{quote(field.name)}", field.dataType))
     return found
