@@ -29,6 +29,15 @@ def compiled(spark):
         spark.conf.set(key, value)
 
 
+@pytest.fixture(scope="module")
+def two_partitions(spark):
+    """Rows that are parted by key, as in a run of the product: for tests in which their order or
+    their place might decide something."""
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A small local session with Delta; ended with the test session."""
@@ -41,6 +50,7 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
     Args: class_path: more folders or jars for its class path.
     """
     from pyspark.sql import SparkSession
+    from sluice.launch.jvm_flags import java_options
     from sluice.setup.fetch import fetch_jars
     from sluice.setup.jars import jar_paths
 
@@ -51,14 +61,14 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
             map(str, [*jar_paths("core"), *fetch_jars("avro", "kafka", "jdbc"), *class_path])
         ),
         "spark.driver.memory": "3g",
-        # C1 alone pays for a run of a minute; this JVM lives for many, and compiles much
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=400m",
+        # As for a large backlog, and with room: this JVM lives for many runs, and compiles much
+        "spark.driver.extraJavaOptions": f"{java_options(False)} -XX:ReservedCodeCacheSize=400m",
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
         # A test's batch holds a handful of rows: compiling code for it and planning it twice took
         # a quarter of its time. Tests of parity and of size do both.
         **INTERPRETED,

@@ -6,6 +6,8 @@ import pytest
 
 from .shop import Shop, order
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 FIRST, BETTER, BEST = ({**order(1), "amount": amount} for amount in (1.0, 2.0, 3.0))
 WINNER = {"order_by": ["amount desc"]}
 

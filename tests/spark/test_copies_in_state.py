@@ -14,6 +14,8 @@ from sluice.streaming import tally as tally_module
 
 from tests.spark.shop import Shop, order
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 WITHIN_HOURS = 24
 NAN = float("nan")
 

@@ -23,6 +23,8 @@ from tests.spark.sessions import (
 )
 from tests.spark.several import Ads, clicked, shown, without_size
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 LAST = ("last", "/", 100_000.0)
 """A hit so late that all others are over."""
 

@@ -15,6 +15,8 @@ from sluice.streaming import tally as tally_module
 
 from tests.spark.several import LEFT, NOON, Ads, clicked, moment, shown
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 COLUMNS = ("ad", "id", "at", "clicked")
 WINDOWS = """SELECT i.ad, i.id, i.hour.start AS at, c.hour.start AS clicked
   FROM (SELECT ad, id, window(at, '1 hour') AS hour FROM impressions) i

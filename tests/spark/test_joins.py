@@ -8,6 +8,8 @@ from sluice.report.step_notes import step_notes
 
 from tests.spark.several import Ads, clicked, moment, shown
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 NEAR = "b.at BETWEEN a.at AND a.at + INTERVAL 30 MINUTES"
 
 

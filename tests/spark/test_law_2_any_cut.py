@@ -36,6 +36,8 @@ from .histories import (
 )
 from .shop import RULES, Shop
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 TOGETHER = 50
 """Histories in a backlog that holds many."""
 KINDS = 2

@@ -16,6 +16,8 @@ from sluice.streaming import parts as parts_module
 
 from tests.spark.shop import RULES, Shop, order
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 
 def test_law_1_every_row_has_exactly_one_fate(spark, tmp_path):
     shop = Shop(tmp_path)

@@ -21,6 +21,8 @@ from sluice.spark.output_mode import (
 from tests.kafka_broker import Record
 from tests.spark.factories import Project
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 MODES = ("append", "update", "complete")
 
 

@@ -14,6 +14,8 @@ from sluice.streaming import tally as tally_module
 
 from tests.spark.several import Ads, moment
 
+pytestmark = pytest.mark.usefixtures("two_partitions")
+
 EXAMPLES = range(int(os.environ.get("SLUICE_EXAMPLES", "0")))
 ROW = {"id": "string", "n": "bigint", "gap": "string", "at": "timestamp"}
 LAST = 100_000
