@@ -280,12 +280,12 @@ EVOLVED = [
     ('self.c = handle.getValueState("c", "n int")', "self.c.update((n + 4,)); said = 'begun'"),
     (
         'self.c = handle.getValueState("c", "n int, m int"); '
-        'self.l = handle.getListState("l", "x int")',
-        "said = str(tuple(self.c.get())); self.c.update((7, 8)); self.l.put([(1,)])",
+        'self.l = handle.getListState("l", "x float")',
+        "said = str(tuple(self.c.get())); self.c.update((7, 8)); self.l.put([(1.5,)])",
     ),
     (
         'self.c = handle.getValueState("c", "m int, n bigint"); '
-        'self.l = handle.getListState("l", "y string, x int")',
+        'self.l = handle.getListState("l", "y string, x double")',
         "said = f'{tuple(self.c.get())} {[tuple(x) for x in self.l.get()]}'; "
         "self.c.update((8, 2**40))",
     ),
@@ -300,7 +300,7 @@ EVOLVED = [
     ),
 ]
 """What `init` declares and what the function does with it, from run to run."""
-SAID = ["begun", "(5, None)", "(8, 7) [(None, 1)]", f"({2**40},)", f"({2**40},) []"]
+SAID = ["begun", "(5, None)", "(8, 7) [(None, 1.5)]", f"({2**40},)", f"({2**40},) []"]
 
 
 def test_variables_and_their_fields_come_go_and_widen_and_keep_what_they_hold(spark, tmp_path):
@@ -312,6 +312,28 @@ def test_variables_and_their_fields_come_go_and_widen_and_keep_what_they_hold(sp
         assert report.error is None
         assert [(kept.unit, kept.amount) for kept in report.steps[0].held] == [("key", 1)]
     assert shop.rows("said") == Counter((said,) for said in SAID)
+
+
+BEGUN = COUNTS.format(
+    init='self.c = handle.getValueState("c", "n int")',
+    body="n += self.c.get()[0] if self.c.exists() else 0; self.c.update((n,)); said = str(n)",
+).replace('"None")', f'"None", {INITIAL})')
+BEGUN = BEGUN.replace(
+    "    def close(",
+    "    def handleInitialState(self, key, row, timerValues):\n"
+    "        self.c.update((row.n,))\n\n    def close(",
+)
+
+
+def test_an_initial_state_is_taken_once_and_what_it_says_later_changes_nothing(spark, tmp_path):
+    shop = project(spark, tmp_path, BEGUN)
+    shop.land("1.json", lines(("x", "/", 0), ("ann", "/", 0)))
+    assert shop.run().error is None
+    (tmp_path / "t.py").write_text(BEGUN.replace("('x', 1)", "('x', 500), ('ann', 500)"))
+    shop.land("2.json", lines(("x", "/", 1), ("ann", "/", 1)))
+    assert shop.run().error is None
+    made = shop.rows("visitor", "said")
+    assert made == Counter([("x", "2"), ("ann", "1"), ("x", "3"), ("ann", "2")])
 
 
 MEETING = (

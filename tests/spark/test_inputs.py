@@ -1,6 +1,7 @@
 """A step that has several inputs: every record of each has one fate, and what is made of them is
 what a query over all of them gives, however the backlog was cut."""
 
+import os
 import random
 from collections import Counter
 from datetime import timedelta
@@ -16,6 +17,7 @@ from sluice.streaming import tally as tally_module
 from tests.spark.several import LEFT, NOON, Ads, clicked, moment, shown
 
 pytestmark = pytest.mark.usefixtures("two_partitions")
+EXAMPLES = range(1, 1 + int(os.environ.get("SLUICE_EXAMPLES", "1")))
 
 COLUMNS = ("ad", "id", "at", "clicked")
 WINDOWS = """SELECT i.ad, i.id, i.hour.start AS at, c.hour.start AS clicked
@@ -94,7 +96,7 @@ def test_nothing_is_closed_before_an_input_has_had_a_row_and_the_report_says_so(
 
 
 @pytest.mark.parametrize("transform", [LEFT, WINDOWS], ids=["left_in_a_range", "full_by_window"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", EXAMPLES)
 def test_any_cut_of_two_inputs_gives_what_a_query_over_all_of_them_gives(
     spark, tmp_path, monkeypatch, transform, seed
 ):

@@ -42,7 +42,7 @@ TOGETHER = 50
 """Histories in a backlog that holds many."""
 KINDS = 2
 """Kinds of steps: with `order_by` and without."""
-EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "204"))
+EXAMPLES = int(os.environ.get("SLUICE_EXAMPLES", "102"))
 BACKLOGS = math.ceil(EXAMPLES / (KINDS * (1 + TOGETHER)))
 FATES = ("read", "malformed", "written", "quarantined", "duplicate", "late")
 

@@ -1,8 +1,9 @@
 """Steps that do not wait for each other run at once, and each is told as if it had run alone."""
 
-import _thread
 import json
 import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -171,16 +172,13 @@ def test_a_step_that_dies_between_note_and_commit_leaves_the_other_and_loses_not
     assert hours == {"east": east, "west": west, "copy": east}
 
 
-@pytest.mark.skipif(
-    not os.environ.get("SLUICE_LONG"), reason="takes minutes; SLUICE_LONG=1 runs it"
-)
 def test_ctrl_c_ends_every_step_and_lets_go_of_what_the_run_held(spark, town, monkeypatch):
     meeting, ended = Barrier(2), []
 
     def interrupt(step: str, number: int, take: Callable) -> object:
         meeting.wait(PATIENCE)
         if step == "east":
-            _thread.interrupt_main()
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # as a terminal does
         try:
             return take()
         finally:
