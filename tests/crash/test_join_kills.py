@@ -5,20 +5,17 @@ They end in what a query over all of the rows gives.
 
 import os
 import random
-import time
 from collections import Counter
 
 import pytest
-from sluice.errors import ExitCode
 from sluice.verify.roots import count_rows
-from sluice.verify.runs import drain, kill_run, start_run
 
+from tests.crash.killing import Killer
 from tests.spark.several import Ads, clicked, shown
 
 KILLS = int(os.environ.get("SLUICE_JOIN_KILLS", "3"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 COLUMNS = ("ad", "id", "at", "clicked")
-VICTIMS = ("driver", "JVM")
 
 
 def feed(ads: Ads, chance: random.Random, clock: dict[str, float]) -> None:
@@ -32,25 +29,17 @@ def feed(ads: Ads, chance: random.Random, clock: dict[str, float]) -> None:
 
 @pytest.mark.timeout(86400)
 def test_a_join_that_is_killed_again_and_again_is_the_join_of_all_rows(spark, tmp_path):
-    chance, kills, length = random.Random(SEED), 0, 12.0
+    chance = random.Random(SEED)
     ads, clock = Ads(tmp_path), dict.fromkeys(("impressions", "clicks"), 0.0)
-    yaml, root, log = tmp_path / "ads.yaml", tmp_path / "root", tmp_path / "run.log"
-    while kills < KILLS:
-        feed(ads, chance, clock)
-        began, victim = time.monotonic(), chance.choice(VICTIMS)
-        run = start_run(yaml, root, log)
-        if kill_run(run, chance.uniform(2.0, length), victim):
-            kills += 1
-            print(f"kill {kills}: {victim}", flush=True)
-        elif run.returncode == ExitCode.DONE:
-            length = time.monotonic() - began
-    drain(yaml, root, log)
+    killer = Killer(chance, tmp_path / "ads.yaml", tmp_path / "root")
+    killer.kill(KILLS, lambda: feed(ads, chance, clock))
+    killer.drain()
     for name, make in (("impressions", shown), ("clicks", clicked)):
         ads.land(name, make("last", 100_000))
-    drain(yaml, root, log)
+    killer.drain()
     expected = Counter({r: n for r, n in ads.expected(spark, *COLUMNS).items() if "last" not in r})
     found = Counter({r: n for r, n in ads.rows(spark, *COLUMNS).items() if "last" not in r})
-    told = count_rows(root, "ads")
-    print(f"{kills} kills, seed {SEED}: {told.line}")
+    told = count_rows(killer.root, "ads")
+    print(f"{KILLS} kills, seed {SEED}: {told.line}")
     assert found == expected
     assert told.balanced and told.late == 0
