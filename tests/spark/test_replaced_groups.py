@@ -3,6 +3,7 @@ that came gives, however the backlog was cut and wherever a run died."""
 
 import json
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -95,6 +96,41 @@ def test_a_report_tells_groups_that_are_new_from_those_that_changed(spark, tmp_p
         "2 read = 2 written + 0 quarantined + 0 duplicate + 0 late + 0 filtered"
     )
     assert project.rows("id", "n") == Counter([("a", 1), ("b", 5), ("c", 4)])
+
+
+def test_a_group_that_somebody_deletes_is_told_and_its_next_row_brings_it_back_whole(
+    spark, tmp_path
+):
+    project = project_of(spark, tmp_path, SUMS, UPDATE)
+    project.land("1.json", line("a", 1) + line("b", 2))
+    project.run()
+    spark.sql(f"DELETE FROM delta.`{project.paths.table('s')}` WHERE id = 'a'")
+    project.land("2.json", line("b", 3))
+    (told,) = project.run().steps[0].warnings
+    assert "DELETE by somebody: 1 row(s) deleted" in told
+    assert project.rows("id", "n") == Counter([("b", 5)])
+    project.land("3.json", line("a", 4))
+    assert project.run().steps[0].warnings == []
+    assert project.rows("id", "n", "rows") == expected(project, SUMS, "id", "n", "rows")
+
+
+def test_groups_that_a_restore_took_back_are_named_and_the_advice_brings_them_again(
+    spark, tmp_path
+):
+    project = project_of(spark, tmp_path, SUMS, UPDATE)
+    for number in (1, 2):
+        project.land(f"{number}.json", line("a", number) + line("b", number))
+        project.run()
+    table = f"delta.`{project.paths.table('s')}`"
+    last = spark.sql(f"DESCRIBE HISTORY {table}").count() - 1
+    spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF {last - 1}")
+    (told,) = project.plan().warnings
+    assert "the rows of 1 finished batch(es) are gone" in told
+    (back,) = re.findall(r"RESTORE to version (\d+) undoes it", told)
+    spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF {back}")
+    project.land("3.json", line("a", 3))
+    assert project.run().error is None
+    assert project.rows("id", "n", "rows") == expected(project, SUMS, "id", "n", "rows")
 
 
 def test_a_group_that_a_rule_refuses_stays_what_it_was_and_its_change_is_in_quarantine(

@@ -19,11 +19,16 @@ def order(number: int) -> str:
     return json.dumps({"id": f"o{number}", "n": number, "at": "2026-01-01T00:00:00Z"}) + "\n"
 
 
+def begin(spark, folder) -> Project:
+    """A step that has written nothing yet."""
+    source = {"kind": "files", "format": "json", "schema": ORDER}
+    return Project(spark, folder, source, {**STEP, "sink": {"kind": "delta"}})
+
+
 @pytest.fixture
 def shop(spark, tmp_path) -> Project:
     """A step that has written three batches of two rows."""
-    source = {"kind": "files", "format": "json", "schema": ORDER}
-    made = Project(spark, tmp_path, source, {**STEP, "sink": {"kind": "delta"}})
+    made = begin(spark, tmp_path)
     for number in (1, 3, 5):
         made.land(f"{number}.json", order(number) + order(number + 1))
         assert made.run().error is None
@@ -69,6 +74,27 @@ def test_rows_that_somebody_takes_away_are_told_by_the_probe_and_by_one_report(
     second = shop.run()
     assert [sum(told in w for w in r.steps[0].warnings) for r in (first, second)] == [1, 0]
     assert first.error is None and {8, 9} <= set(numbers(shop))
+
+
+def test_what_is_done_to_a_table_of_one_run_is_told_and_another_in_its_place_is_refused(
+    spark, tmp_path
+):
+    shop = begin(spark, tmp_path)
+    shop.land("1.json", order(1) + order(2))
+    assert shop.run().error is None
+    do(shop, "DELETE FROM {table} WHERE n = 1")
+    shop.land("2.json", order(3))
+    told = shop.run().steps[0].warnings
+    assert any("DELETE by somebody: 1 row(s) deleted" in warning for warning in told)
+    other = begin(spark, tmp_path / "other")
+    other.land("1.json", order(1))
+    assert other.run().error is None
+    path = other.paths.table("s")
+    shutil.rmtree(path)
+    spark.createDataFrame([], "id string, n bigint").write.format("delta").save(path)
+    assert "is another one: it was made anew since" in other.plan().reason
+    other.land("2.json", order(2))
+    assert "this is not the table that the step has filled" in other.run().error
 
 
 def test_what_only_rearranges_files_is_not_told(shop):

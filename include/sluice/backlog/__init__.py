@@ -29,7 +29,7 @@ from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
 from .probe import RECORD_BYTES, Range, StepBacklog
 from .waiting import waiting_files
-from .watch import Watched, read_mark, refuse_another, watch_table, write_mark
+from .watch import Watched, mark_behind, read_mark, refuse_another, watch_table, write_mark
 
 __all__ = [
     "RECORD_BYTES",
@@ -51,6 +51,7 @@ __all__ = [
     "is_hidden",
     "keep_unreadable",
     "list_files",
+    "mark_behind",
     "measure_expired",
     "measure_pipeline",
     "measure_step",

@@ -60,6 +60,19 @@ def watch_table(path: str, mark: Mark | None) -> Watched | None:
     return Watched(Mark(id=mark.id or now, version=newest), acts)
 
 
+def mark_behind(path: str | None, before: Watched | None) -> Mark | None:
+    """What accounts for a table behind a run; None where there is none. What was done to it while
+    the run lasted is left to the next one, also of a table that the run has made.
+
+    Args: before: what was found as the run began; None where there was no table.
+    """
+    mark = before.mark if before else Mark(id=None, version=0)
+    since = watch_table(path, mark) if path else None
+    if since is None:
+        return before.mark if before else None
+    return mark if since.acts or since.another else since.mark
+
+
 def read_mark(checkpoint: str) -> Mark | None:
     """The mark beside a checkpoint; None where there is none yet, or a power cut damaged it: the
     next run makes it anew."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 
-from ..backlog import Watched, table_version, watch_table, write_mark
+from ..backlog import Watched, mark_behind, table_version, write_mark
 from ..checkpoint import (
     Checkpoint,
     Entry,
@@ -120,11 +120,9 @@ class Tally:
         """Note what the stored report tells, so that no other does; what was done to the target
         meanwhile is the next run's to tell. Raises OSError."""
         note_told(self.checkpoint, self._parts, held_after(self.run_id, self.held))
-        if self._watched is None:
-            return
-        since = watch_table(self.facts.target, self._watched.mark)
-        quiet = since is not None and not (since.acts or since.another)
-        write_mark(self.checkpoint, since.mark if since and quiet else self._watched.mark)
+        mark = mark_behind(self.facts.target, self._watched)
+        if mark is not None:
+            write_mark(self.checkpoint, mark)
 
     @property
     def lacking(self) -> list[Undelivered]:
