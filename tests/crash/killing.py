@@ -9,8 +9,8 @@ from pathlib import Path
 from sluice.errors import ExitCode
 from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
 
-USUAL = 12.0
-"""Seconds that a run is taken to last until one ended undisturbed."""
+PATIENCE = 600.0
+"""Seconds within which an undisturbed run ends."""
 
 
 @dataclass
@@ -27,17 +27,18 @@ class Killer:
         return self.root.parent / "run.log"
 
     def kill(self, kills: int, feed: Callable[[], None]) -> None:
-        """Start run after run, each with what `feed` lands, until as many were killed."""
-        done, length = 0, USUAL
+        """Start run after run, each with what `feed` lands, until as many were killed: at any
+        moment of as long as the newest undisturbed run took, the first of which dies nowhere."""
+        done, length = 0, 0.0
         while done < kills:
             feed()
             began, victim = time.monotonic(), self.chance.choice(VICTIMS)
             run = start_run(self.yaml, self.root, self.log)
-            if kill_run(run, self.chance.uniform(2.0, length), victim):
+            if kill_run(run, self.chance.uniform(2.0, length) if length else PATIENCE, victim):
                 done += 1
                 print(f"kill {done}: {victim}", flush=True)
             elif run.returncode == ExitCode.DONE:
-                length = time.monotonic() - began
+                length = max(length, time.monotonic() - began)
 
     def drain(self) -> None:
         """Run undisturbed, until nothing is new."""
