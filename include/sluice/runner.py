@@ -18,7 +18,7 @@ from .launch import SMALL_BACKLOG, has_class_archive, spark_settings
 from .report import UNWATCHED, Progress, RunReport, write_report
 from .report.ending import NOTHING_NEW, OUT_OF_TIME, UNFINISHED, Ending
 from .report.story import Story
-from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_pipeline
+from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_neighbours, load_pipeline
 from .spec.order import count_at_once, order_steps
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -
         if waiting.nothing:
             queues.drained.update(queues.arrivals)
             for step in pipeline.steps:  # what a run that was killed left
-                for told in _clean(story, rights, step):
+                for told in _clean(pipeline, story, rights, step):
                     _log.warning("%s: %s", step.name, told)
             return NOTHING_NEW
         from .streaming.run import Run  # Spark is imported only now that something waits
@@ -130,13 +130,13 @@ def _drain(story: Story, waiting: Waiting, queues: Queues, run: "Run", step: Ste
     tally.warn(*_warnings(waiting, step))
     found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name, {}))
     done = run_step(run, step, tally, found)
-    tally.warn(*_clean(story, run.rights, step))
+    tally.warn(*_clean(run.pipeline, story, run.rights, step))
     if done:
         queues.drained.add(step.name)
     return done
 
 
-def _clean(story: Story, rights: Rights, step: Step) -> list[str]:
+def _clean(pipeline: Pipeline, story: Story, rights: Rights, step: Step) -> list[str]:
     """Archive or delete the files that the schedule has read; sentences about those that stay."""
     if not story.mode.is_scheduled:
         return []
@@ -145,7 +145,7 @@ def _clean(story: Story, rights: Rights, step: Step) -> list[str]:
         rights.check(step.name)
         return time.monotonic() < rights.deadline
 
-    return clean_step(step, story.paths.checkpoint(step.name), may_go_on)
+    return clean_step(step, story.paths.checkpoint(step.name), load_neighbours(pipeline), may_go_on)
 
 
 def _deliver(

@@ -33,7 +33,7 @@ def test_objects_that_were_read_go_to_the_archive_and_never_over_another(s3):
         write(s3, f"{home}/spark/offsets/{number}", plan, {"logOffset": number})
     write(s3, f"{home}/spark/commits/0", {"nextBatchWatermarkMs": 0})
     for _ in range(2):
-        (told,) = clean_step(step, home, lambda: True)
+        (told,) = clean_step(step, home, (), lambda: True)
         assert "1 file(s)" in told and f"{archive}/d" in told
     assert [file.name for file in list_files(step.source)] == ["d", "open"]
     archived = sorted(

@@ -14,7 +14,8 @@ from sluice.backlog import clean_step, keep_unreadable, waiting_files
 from sluice.backlog.probes import probe_of
 from sluice.checkpoint import Checkpoint
 from sluice.errors import LeaseLost, SpecError
-from sluice.spec import Step, Window, load_pipeline
+from sluice.spec import Step, Window, load_neighbours, load_pipeline
+from sluice.spec.review import review_pipeline
 
 from tests.unit.test_backlog_checkpoint import Log
 
@@ -53,8 +54,8 @@ class Landing:
         if commit:
             self.log.commit(number)
 
-    def clean(self, may_go_on=lambda: True) -> list[str]:
-        return clean_step(self.step, str(self.home), may_go_on)
+    def clean(self, may_go_on=lambda: True, others=()) -> list[str]:
+        return clean_step(self.step, str(self.home), others, may_go_on)
 
     def holds(self, name: str) -> list[str]:
         root = self.folder / name
@@ -221,3 +222,44 @@ def refuse(folder: Path, *sources: dict) -> str:
     except SpecError as error:
         return str(error)
     return ""
+
+
+OTHER = """
+name: {name}
+steps:
+  - name: s
+    source: {{kind: files, path: {folder}/in, format: text, schema: {{value: string}}{more}}}
+    sink: {{mode: append}}
+"""
+
+
+def write_beside(landing, name: str, more: str = "") -> None:
+    text = OTHER.format(name=name, folder=landing.folder, more=more)
+    (landing.folder / f"{name}.yaml").write_text(text)
+
+
+def test_what_another_pipeline_reads_stays_and_is_told_until_each_has_files_of_its_own(landing):
+    write_beside(landing, "mine")
+    (landing.folder / "broken.yaml").write_text("steps: {")
+    mine = load_pipeline(landing.folder / "mine.yaml")
+    landing.read("a", "day=1/b")
+    write_beside(landing, "other")
+    (told,) = landing.clean(others=load_neighbours(mine))
+    assert "pipeline other reads them as well" in told and "`pattern`" in told
+    assert landing.holds("archive") == []
+    write_beside(landing, "other", ", pattern: '*.other'")
+    landing.step = landing.step.model_copy(
+        update={"source": landing.source.model_copy(update={"pattern": "[!.]*"})}
+    )
+    assert landing.clean(others=load_neighbours(mine)) == []
+    assert landing.holds("archive") == ["a", "day=1/b"]
+
+
+def test_validate_warns_of_another_pipeline_that_reads_what_is_cleaned(landing):
+    write_beside(landing, "mine", f", clean_source: archive, archive: {landing.folder}/archive")
+    mine = load_pipeline(landing.folder / "mine.yaml")
+    assert review_pipeline(mine, landing.folder / "mine.yaml") == []
+    write_beside(landing, "other")
+    (found,) = review_pipeline(mine, landing.folder / "mine.yaml")
+    assert found.warns and found.at == ("steps", 0, "source", "clean_source")
+    assert "pipeline other may read the same files" in found.what

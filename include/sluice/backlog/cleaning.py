@@ -10,13 +10,14 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
 
 from ..checkpoint.log import Checkpoint, SeenFile
 from ..errors import LeaseLost, ParentLost, SluiceError
-from ..spec import FileSource, Step
+from ..spec import FileSource, Pipeline, Step
 from ..storage import (
     in_bucket,
     is_remote,
@@ -45,17 +46,36 @@ def keep_unreadable(source: FileSource, checkpoint: Checkpoint, paths: Iterable[
         replace_file(folder / _note_name(path), path)
 
 
-def clean_step(step: Step, checkpoint: str, may_go_on: Callable[[], bool]) -> list[str]:
+def clean_step(
+    step: Step, checkpoint: str, others: Iterable[Pipeline], may_go_on: Callable[[], bool]
+) -> list[str]:
     """Clean what the inputs of a step have read; sentences about files that stay although they
     should not.
 
-    Args: may_go_on: whether there is time; raises LeaseLost where another run has taken over.
+    Args:
+        others: the pipelines beside the step's own; asked only where there is something to clean.
+        may_go_on: whether there is time; raises LeaseLost where another run has taken over.
     """
-    told = []
+    told, known = [], cache(lambda: list(others))
     for number, one in enumerate(step.streams.values()):
-        if isinstance(one.source, FileSource) and one.source.clean_source is not None:
-            told += _clean(one.source, Checkpoint.below(checkpoint, number), may_go_on)
+        source = one.source
+        if not isinstance(source, FileSource) or source.clean_source is None:
+            continue
+        reader = next((other.name for other in known() if other.reads_files_of(source)), None)
+        if reader is None:
+            told += _clean(source, Checkpoint.below(checkpoint, number), may_go_on)
+        else:
+            told.append(say_why_kept(source, reader))
     return told
+
+
+def say_why_kept(source: FileSource, reader: str) -> str:
+    """That no file is taken away, because another pipeline may not have read it."""
+    return (
+        f"files stay below {source.fixed_folder} in spite of `clean_source: {source.clean_source}`:"
+        f" pipeline {reader} reads them as well, and would miss what is taken away; clean in "
+        "neither, or give each its own `pattern`"
+    )
 
 
 def _clean(source: FileSource, checkpoint: Checkpoint, may_go_on: Callable[[], bool]) -> list[str]:

@@ -14,7 +14,7 @@ from .kafka_cluster import KafkaCluster, Security
 from .kafka_sink import KafkaSink
 from .kafka_source import KafkaSource, KafkaStart
 from .limits import describe_limits
-from .loader import find_pipelines, load_pipeline
+from .loader import find_pipelines, load_neighbours, load_pipeline
 from .mode import Mode
 from .notifications import Notifications
 from .pipeline import Pipeline
@@ -88,6 +88,7 @@ __all__ = [
     "describe_trigger",
     "find_pipelines",
     "format_duration",
+    "load_neighbours",
     "load_pipeline",
     "never_ends",
     "read_connection",

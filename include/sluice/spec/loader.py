@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,14 @@ def find_pipelines(folder: str | Path) -> list[Path]:
         for p in Path(folder).glob("*.y*ml")
         if p.suffix in (".yaml", ".yml") and not p.name.startswith((".", "_"))
     )
+
+
+def load_neighbours(pipeline: Pipeline) -> Iterator[Pipeline]:
+    """The other pipelines of a pipeline's folder; those that cannot be loaded are passed over."""
+    for file in find_pipelines(pipeline.folder):
+        try:
+            other = load_pipeline(file)
+        except SpecError:
+            continue
+        if other.name != pipeline.name:
+            yield other

@@ -69,6 +69,11 @@ class Pipeline(Spec):
                 return step.target_path(paths)
         return source.place(paths)
 
+    def reads_files_of(self, source: FileSource) -> bool:
+        """Whether a step of it may read files that another source reads."""
+        mine = (one for step in self.steps for one in step.sources)
+        return any(isinstance(one, FileSource) and one.may_read_files_of(source) for one in mine)
+
     @model_validator(mode="after")
     def _check_unattended(self) -> "Pipeline":
         for number, step in enumerate(self.steps):

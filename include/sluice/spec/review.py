@@ -6,6 +6,7 @@ Only `sluice validate` asks: a look for news, and a run, have no time for it.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ..errors import SpecError, suggest
@@ -23,6 +24,7 @@ from .file_source import FileSource
 from .foreach_sink import ForeachBatchSink, ForeachSink
 from .input import Input
 from .lines import At, Lines
+from .loader import load_neighbours
 from .pipeline import Pipeline
 from .reader_options import describe_options
 from .rules import RuleSpec
@@ -70,7 +72,27 @@ def review_pipeline(pipeline: Pipeline, file: Path) -> list[Finding]:
     for number, step in enumerate(pipeline.steps):
         for finding in _review_step(step, pipeline.folder):
             found.append(_below(("steps", number), finding))
-    return found
+    return [*found, *_review_cleaning(pipeline)]
+
+
+def _review_cleaning(pipeline: Pipeline) -> Iterator[Finding]:
+    """Files that another pipeline reads as well are not cleaned."""
+    others = cache(lambda: list(load_neighbours(pipeline)))
+    for number, step in enumerate(pipeline.steps):
+        for name, one in step.streams.items():
+            source = one.source
+            if not isinstance(source, FileSource) or source.clean_source is None:
+                continue
+            for other in others():
+                if other.reads_files_of(source):
+                    at = ("inputs", name) if step.inputs else ()
+                    yield Finding(
+                        ("steps", number, *at, "source", "clean_source"),
+                        f"pipeline {other.name} may read the same files, so none is taken away",
+                        source.clean_source,
+                        "Clean in neither, or give each its own `pattern`",
+                        warns=True,
+                    )
 
 
 def _below(parents: At, finding: Finding) -> Finding:
