@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 from sluice.errors import ExitCode
+from sluice.runner import run_pipeline
+from sluice.spec import RunRequest
 from sluice.streaming import tally as tally_module
 
 from tests.spark.factories import Project
@@ -249,3 +251,20 @@ def test_of_a_table_only_files_are_read_that_a_batchs_groups_may_lie_in(spark, t
         assert project.run().error is None
     (tmp_path / "old").rename(old)
     assert project.rows("id", "n") == Counter([("a", 1), ("a", 5)])
+
+
+@pytest.mark.parametrize("mode", ["update", "complete"])
+def test_a_second_writer_of_a_table_of_groups_is_refused_whichever_runs(spark, tmp_path, mode):
+    sink = MODES[mode][1] | {"table": str(tmp_path / "shared")}
+    project = project_of(spark, tmp_path, SUMS, sink)
+    project.land("1.json", line("a", 1))
+    assert project.run().error is None
+    other = tmp_path / "q.yaml"
+    other.write_text(project.write().read_text().replace("name: p\n", "name: q\n", 1))
+    project.land("2.json", line("a", 2))
+    refused = run_pipeline(RunRequest(pipeline=str(other), root=str(tmp_path / "root")))
+    for report, names in ((refused, ("q.s", "p.s")), (project.run(), ("p.s", "q.s"))):
+        assert report.exit_code is ExitCode.TERMINAL
+        assert all(said in report.error for said in ("two write this one", *names))
+    other.unlink()
+    assert project.run().error is None

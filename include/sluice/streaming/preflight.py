@@ -6,9 +6,9 @@ from pyspark.sql.types import StructType
 
 from ..checkpoint import find_namesakes, followed_sinks
 from ..errors import SluiceError, SpecError
-from ..spec import RuleSpec, Step, find_pipelines, load_pipeline
+from ..spec import RuleSpec, Step, find_pipelines, load_neighbours, load_pipeline
 from ..spec.columns import why_incomparable, why_unhashable
-from ..storage import open_path
+from ..storage import Paths, open_path
 from .run import Run
 
 _MERGE = "Backfill with `--write merge`: only rows that are missing are written"
@@ -18,6 +18,7 @@ def check_places(run: Run, step: Step) -> None:
     """Raise SpecError where what a step would write lies in another's place, or what it has written
     in a place that its file does not name any more."""
     _refuse_shared(run)
+    _refuse_second_writer(run, step)
     _refuse_sending_twice(run, step)
     _refuse_renamed(run, step)
 
@@ -80,6 +81,33 @@ def _refuse_shared(run: Run) -> None:
                 do="Leave it to the one that has filled the tables, and give the other a name and "
                 "`uid` of its own",
             )
+
+
+def _refuse_second_writer(run: Run, step: Step) -> None:
+    """Raise SpecError where a table that is replaced as a whole, or group by group, gets rows of
+    another step as well: the one would take the other's for its own, and put its own in their
+    place."""
+    mine = _places(step, run.paths)
+    for pipeline in (run.pipeline, *load_neighbours(run.pipeline)) if mine else ():
+        own = pipeline is run.pipeline
+        paths = run.paths if own else pipeline.paths(run.paths.root)
+        for other in pipeline.steps:
+            same = own and other.name == step.name
+            modes = {step.output_mode, other.output_mode} - {"append"}
+            if modes and not same and not mine.isdisjoint(_places(other, paths)):
+                raise SpecError(
+                    f"a table with `mode: {min(modes)}` has rows of one step, and two write this "
+                    "one: each would replace what the other has written",
+                    where=f"{run.where(step)}: sink",
+                    value=f"also written by {pipeline.name}.{other.name}",
+                    do="Give each a table of its own, or unite their inputs in one step",
+                )
+
+
+def _places(step: Step, paths: Paths) -> set[str]:
+    """Path and name of a step's target."""
+    named = step.target.name if step.target is not None else None
+    return {place for place in (step.target_path(paths), named) if place}
 
 
 def _find_living(run: Run) -> set[tuple[str, str | None]]:
@@ -173,7 +201,7 @@ def _find_readers(run: Run, step: Step) -> list[str]:
         for other in run.pipeline.steps
         if step.name in [one.source.reads_step for one in other.streams.values()]
     ]
-    places = {step.target_path(run.paths), step.target.name if step.target else None}
+    places = _places(step, run.paths)
     for file in find_pipelines(run.pipeline.folder):
         with suppress(SluiceError):
             pipeline = load_pipeline(file)
