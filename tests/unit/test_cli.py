@@ -156,6 +156,23 @@ def test_validate_says_what_it_did_not_check_and_explains_when_asked(project):
     assert "exact for every cut of the backlog" in long
 
 
+SEVERAL = """
+name: several
+steps:
+  - {name: a, source: &in {path: in, format: text, schema: {value: string}}, sink: {mode: append}}
+  - {name: b, source: *in, sink: {mode: append}}
+  - {name: c, source: {kind: table, step: a}, sink: {mode: append}}
+"""
+
+
+def test_validate_explains_which_steps_wait_for_which(project):
+    (project / "pipelines" / "several.yaml").write_text(SEVERAL)
+    told = call("validate", "several", "--explain").stdout
+    assert "a: waits for no other step" in told and "b: waits for no other step" in told
+    assert "c: waits for a\n" in told and "steps that run at once, at most: 2" in told
+    assert "waits for" not in call("validate", "visits", "--explain").stdout
+
+
 def test_validate_explains_how_large_a_state_has_become(project):
     checkpoint = Paths.under(str(project / "root"), "visits").checkpoint("pages")
     store = Path(spark_folder(checkpoint), "state", "0", "0")

@@ -29,6 +29,7 @@ from ..spec import (
     find_pipelines,
     load_pipeline,
 )
+from ..spec.order import count_at_once, order_steps
 from ..spec.quantities import format_duration
 from ..storage import spark_folder
 from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
@@ -72,6 +73,8 @@ def validate(
         try:
             pipeline = _check_file(file, spark)
             if explain:
+                for sentence in _describe_order(pipeline):
+                    out.print(f"    {sentence}", style="dim")
                 for step in pipeline.steps:
                     for limit in (*describe_limits(step), *_describe_state(pipeline, step)):
                         out.print(f"    {limit}", style="dim")
@@ -82,6 +85,17 @@ def validate(
         out.print(_NOT_CHECKED, style="dim")
     if failed:
         raise typer.Exit(int(ExitCode.TERMINAL))
+
+
+def _describe_order(pipeline: Pipeline) -> Iterator[str]:
+    """What each of several steps waits for, and how many may run at once."""
+    before = order_steps(pipeline, pipeline.paths())
+    if len(before) == 1:
+        return
+    for name, waits in before.items():
+        earlier = [other for other in before if other in waits]
+        yield f"{name}: waits for {', '.join(earlier) or 'no other step'}"
+    yield f"steps that run at once, at most: {count_at_once(pipeline, before)}"
 
 
 def _describe_state(pipeline: Pipeline, step: Step) -> Iterator[str]:
