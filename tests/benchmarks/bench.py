@@ -32,7 +32,7 @@ GROUPS = {
     "topic": ("P4c append", "P4c dedup"),
     "cluster": ("P13",),
     "days": ("P10",),
-    "state": ("S1", "S2"),
+    "state": ("S1", "S2", "S2 flags"),
     "growth": ("P8 idle", "P8 run", "P9 days", "P9 runs"),
 }
 """What is compared, by its names."""

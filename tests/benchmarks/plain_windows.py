@@ -1,7 +1,7 @@
 """What a windowed aggregate is compared with: a hand-written, well-configured availableNow job.
 
 JSON folder -> count and sum by window and key within the watermark (RocksDB) -> Delta append.
-Usage: plain_windows.py LANDING ROOT JAR[:JAR...] WINDOW DELAY
+Usage: plain_windows.py LANDING ROOT JAR[:JAR...] WINDOW DELAY JAVA_OPTIONS
 """
 
 import sys
@@ -12,10 +12,12 @@ from pyspark.sql import functions as F
 from tests.benchmarks.plain_retail import SETTINGS, drain
 
 
-def main(landing: str, root: str, jars: str, window: str, delay: str) -> None:
-    """Drain the folder once."""
+def main(landing: str, root: str, jars: str, window: str, delay: str, java_options: str) -> None:
+    """Drain the folder once. Args: java_options: of the driver; Java's own where empty."""
     builder = SparkSession.builder.config("spark.driver.memory", "3g")
     builder = builder.config("spark.jars", jars.replace(":", ","))
+    if java_options:
+        builder = builder.config("spark.driver.extraJavaOptions", java_options)
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import yaml
+from sluice.launch.jvm_flags import java_options
 from sluice.setup.jars import jar_paths
 
 from tests.benchmarks.comparison import Comparison
@@ -78,19 +79,25 @@ class Windows:
         """One run in a process of its own."""
         return run_sluice("run", self.spec, root, self.log)
 
-    def first(self, ours: bool) -> Cost:
-        """A run over all there is, of the pipeline or of the job by hand."""
+    def first(self) -> Cost:
+        """A run over all there is."""
+        return self.ours(self._anew())
+
+    def by_hand(self, java: str = "") -> Cost:
+        """The same by a job that was written by hand. Args: java: options of its JVM."""
+        jars = ":".join(str(path) for path in jar_paths("core"))
+        job = [sys.executable, "-m", "tests.benchmarks.plain_windows", str(self.landing)]
+        told = [str(self._anew()), jars, self.length, self.delay, java]
+        return run_measured([*job, *told], self.log)
+
+    def _anew(self) -> Path:
         root = self.folder / "first"
         shutil.rmtree(root, ignore_errors=True)
-        if ours:
-            return self.ours(root)
-        jars = ":".join(str(path) for path in jar_paths("core"))
-        job = [sys.executable, "-m", "tests.benchmarks.plain_windows", str(self.landing), str(root)]
-        return run_measured([*job, jars, self.length, self.delay], self.log)
+        return root
 
 
 def state_runs(scratch: Path, rows: int) -> Iterator[Comparison]:
-    """S1 and S2."""
+    """S1 to S2 flags."""
     many, few = (Windows(scratch / name, "1 day", "30 days") for name in ("many", "few"))
     for windows, keys in ((many, MANY), (few, FEW)):
         windows.land("first", keys, keys, 3600)
@@ -109,6 +116,13 @@ def state_runs(scratch: Path, rows: int) -> Iterator[Comparison]:
         "S2",
         f"{rows:,} events counted by hour and key ÷ by hand, tuned",
         1.10,
-        partial(hourly.first, True),
-        partial(hourly.first, False),
+        hourly.first,
+        hourly.by_hand,
+    )
+    yield Comparison(
+        "S2 flags",
+        "the same ÷ that job under our JVM flags and class archive",
+        1.10,
+        hourly.first,
+        partial(hourly.by_hand, java_options(small=False)),
     )

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -210,9 +210,16 @@ def find_pipelines(folder: str | Path) -> list[Path]:
     )
 
 
-def load_neighbours(pipeline: Pipeline) -> Iterator[Pipeline]:
-    """The other pipelines of a pipeline's folder; those that cannot be loaded are passed over."""
+def load_neighbours(pipeline: Pipeline, mention: Iterable[str] = ("",)) -> Iterator[Pipeline]:
+    """The other pipelines of a pipeline's folder; those that cannot be loaded are passed over.
+
+    Args: mention: only files in which one of these stands; most need not be read as YAML then.
+    """
+    wanted = tuple(mention)
     for file in find_pipelines(pipeline.folder):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if not any(one in text for one in wanted):
+            continue
         try:
             other = load_pipeline(file)
         except SpecError:

@@ -88,7 +88,9 @@ def _refuse_second_writer(run: Run, step: Step) -> None:
     another step as well: the one would take the other's for its own, and put its own in their
     place."""
     mine = _places(step, run.paths)
-    for pipeline in (run.pipeline, *load_neighbours(run.pipeline)) if mine else ():
+    of_groups = step.output_mode != "append"
+    others = load_neighbours(run.pipeline, ("",) if of_groups else ("update", "complete"))
+    for pipeline in (run.pipeline, *others) if mine else ():
         own = pipeline is run.pipeline
         paths = run.paths if own else pipeline.paths(run.paths.root)
         for other in pipeline.steps:
