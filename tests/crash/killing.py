@@ -28,7 +28,7 @@ class Killer:
 
     def kill(self, kills: int, feed: Callable[[], None]) -> None:
         """Start run after run, each with what `feed` lands, until as many were killed: at any
-        moment of as long as the newest undisturbed run took, the first of which dies nowhere."""
+        moment of as long as the longest undisturbed run took, the first of which dies nowhere."""
         done, length = 0, 0.0
         while done < kills:
             feed()

@@ -3,12 +3,11 @@
 import json
 import os
 import signal
-import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier, Event, main_thread
 
 import pytest
 import yaml
@@ -178,7 +177,7 @@ def test_ctrl_c_ends_every_step_and_lets_go_of_what_the_run_held(spark, town, mo
     def interrupt(step: str, number: int, take: Callable) -> object:
         meeting.wait(PATIENCE)
         if step == "east":
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # as a terminal does
+            signal.pthread_kill(main_thread().ident, signal.SIGINT)  # as a terminal does
         try:
             return take()
         finally:

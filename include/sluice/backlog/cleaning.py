@@ -10,7 +10,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
@@ -56,20 +55,21 @@ def clean_step(
         others: the pipelines beside the step's own; asked only where there is something to clean.
         may_go_on: whether there is time; raises LeaseLost where another run has taken over.
     """
-    told, known = [], cache(lambda: list(others))
-    for number, one in enumerate(step.streams.values()):
-        source = one.source
-        if not isinstance(source, FileSource) or source.clean_source is None:
+    cleaned, told = step.cleaned, []
+    known = list(others) if cleaned else []
+    for number, name in enumerate(step.streams):
+        if name not in cleaned:
             continue
-        reader = next((other.name for other in known() if other.reads_files_of(source)), None)
+        source = cleaned[name]
+        reader = next((other.name for other in known if other.reads_files_of(source)), None)
         if reader is None:
             told += _clean(source, Checkpoint.below(checkpoint, number), may_go_on)
         else:
-            told.append(say_why_kept(source, reader))
+            told.append(_say_why_kept(source, reader))
     return told
 
 
-def say_why_kept(source: FileSource, reader: str) -> str:
+def _say_why_kept(source: FileSource, reader: str) -> str:
     """That no file is taken away, because another pipeline may not have read it."""
     return (
         f"files stay below {source.fixed_folder} in spite of `clean_source: {source.clean_source}`:"

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from ..errors import SpecError, suggest
+from ..errors import SluiceError, SpecError, suggest
 from .pipeline import Pipeline
 from .step import Step
 
@@ -217,12 +217,12 @@ def load_neighbours(pipeline: Pipeline, mention: Iterable[str] = ("",)) -> Itera
     """
     wanted = tuple(mention)
     for file in find_pipelines(pipeline.folder):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        if not any(one in text for one in wanted):
-            continue
         try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+            if not any(one in text for one in wanted):
+                continue
             other = load_pipeline(file)
-        except SpecError:
+        except (OSError, SluiceError):  # it runs nothing
             continue
         if other.name != pipeline.name:
             yield other

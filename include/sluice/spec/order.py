@@ -52,21 +52,14 @@ def _must_wait(pipeline: Pipeline, paths: Paths, step: Step, earlier: Step) -> b
 def _written(step: Step, paths: Paths) -> set[str]:
     """The places that a step writes to."""
     further = {place for sink in step.further_sinks.values() for place in sink.writes(paths)}
-    return {*further, *_names_of_target(step, paths)}
-
-
-def _names_of_target(step: Step, paths: Paths) -> set[str]:
-    named = step.target.name if step.target is not None else None
-    return {place for place in (step.target_path(paths), named) if place}
+    return {*further, *step.target_names(paths)}
 
 
 def _read(pipeline: Pipeline, step: Step, paths: Paths) -> set[str]:
     """The places that a step reads from."""
     places = {place for source in step.sources for place in source.reads(paths)}
     named = {source.reads_step for source in step.sources}
-    return places.union(
-        *(_names_of_target(one, paths) for one in pipeline.steps if one.name in named)
-    )
+    return places.union(*(one.target_names(paths) for one in pipeline.steps if one.name in named))
 
 
 def _touch(some: Iterable[str], others: Iterable[str]) -> bool:
@@ -81,6 +74,6 @@ def _mentions(step: Step, earlier: Step, paths: Paths, folder: Path) -> bool:
     target = earlier.target
     if target is None:
         return False
-    names = {*_names_of_target(earlier, paths), paths.home(earlier.name), target.table or ""} - {""}
+    names = {*earlier.target_names(paths), paths.home(earlier.name), target.table or ""} - {""}
     texts = [read_code(folder, code) for code in step.transforms]
     return any(name in text for name in names for text in texts)

@@ -6,7 +6,6 @@ Only `sluice validate` asks: a look for news, and a run, have no time for it.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from ..errors import SpecError, suggest
@@ -77,22 +76,19 @@ def review_pipeline(pipeline: Pipeline, file: Path) -> list[Finding]:
 
 def _review_cleaning(pipeline: Pipeline) -> Iterator[Finding]:
     """Files that another pipeline reads as well are not cleaned."""
-    others = cache(lambda: list(load_neighbours(pipeline)))
+    cleans = any(step.cleaned for step in pipeline.steps)
+    others = list(load_neighbours(pipeline)) if cleans else []
     for number, step in enumerate(pipeline.steps):
-        for name, one in step.streams.items():
-            source = one.source
-            if not isinstance(source, FileSource) or source.clean_source is None:
-                continue
-            for other in others():
-                if other.reads_files_of(source):
-                    at = ("inputs", name) if step.inputs else ()
-                    yield Finding(
-                        ("steps", number, *at, "source", "clean_source"),
-                        f"pipeline {other.name} may read the same files, so none is taken away",
-                        source.clean_source,
-                        "Clean in neither, or give each its own `pattern`",
-                        warns=True,
-                    )
+        for name, source in step.cleaned.items():
+            at: At = ("inputs", name) if step.inputs else ()
+            for other in (other for other in others if other.reads_files_of(source)):
+                yield Finding(
+                    ("steps", number, *at, "source", "clean_source"),
+                    f"pipeline {other.name} may read the same files, so none is taken away",
+                    source.clean_source,
+                    "Clean in neither, or give each its own `pattern`",
+                    warns=True,
+                )
 
 
 def _below(parents: At, finding: Finding) -> Finding:

@@ -8,6 +8,7 @@ from ..storage.paths import Paths
 from .continuous import why_not_continuous
 from .dedup import Dedup, EventTime
 from .delta_sink import DeltaSink
+from .file_source import FileSource
 from .input import ONLY, Input, WatermarkPolicy
 from .model import Spec
 from .rules import ROW_LEVEL, RuleSpec
@@ -77,6 +78,16 @@ class Step(Spec):
         return [one.source for one in (*self.streams.values(), *self.statics.values())]
 
     @property
+    def cleaned(self) -> dict[str, FileSource]:
+        """The folders whose files are taken away once they are read, by the input's name."""
+        read = {name: one.source for name, one in self.streams.items()}
+        return {
+            name: source
+            for name, source in read.items()
+            if isinstance(source, FileSource) and source.clean_source is not None
+        }
+
+    @property
     def transforms(self) -> list[str]:
         """Every SQL file and function between its sources and its rules."""
         named = [self.transform, *(one.transform for one in self.inputs.values())]
@@ -90,6 +101,11 @@ class Step(Spec):
     def target_path(self, paths: Paths) -> str:
         """Where the target lies, as far as the file says it; empty for a step without one."""
         return paths.table(self.name, self.target.table) if self.target is not None else ""
+
+    def target_names(self, paths: Paths) -> set[str]:
+        """Path and catalog name of the target, as far as the file says them."""
+        named = self.target.name if self.target is not None else None
+        return {place for place in (self.target_path(paths), named) if place}
 
     @property
     def further_sinks(self) -> dict[str, SinkKind]:

@@ -8,7 +8,7 @@ from ..checkpoint import find_namesakes, followed_sinks
 from ..errors import SluiceError, SpecError
 from ..spec import RuleSpec, Step, find_pipelines, load_neighbours, load_pipeline
 from ..spec.columns import why_incomparable, why_unhashable
-from ..storage import Paths, open_path
+from ..storage import open_path
 from .run import Run
 
 _MERGE = "Backfill with `--write merge`: only rows that are missing are written"
@@ -87,7 +87,7 @@ def _refuse_second_writer(run: Run, step: Step) -> None:
     """Raise SpecError where a table that is replaced as a whole, or group by group, gets rows of
     another step as well: the one would take the other's for its own, and put its own in their
     place."""
-    mine = _places(step, run.paths)
+    mine = step.target_names(run.paths)
     of_groups = step.output_mode != "append"
     others = load_neighbours(run.pipeline, ("",) if of_groups else ("update", "complete"))
     for pipeline in (run.pipeline, *others) if mine else ():
@@ -96,7 +96,7 @@ def _refuse_second_writer(run: Run, step: Step) -> None:
         for other in pipeline.steps:
             same = own and other.name == step.name
             modes = {step.output_mode, other.output_mode} - {"append"}
-            if modes and not same and not mine.isdisjoint(_places(other, paths)):
+            if modes and not same and not mine.isdisjoint(other.target_names(paths)):
                 raise SpecError(
                     f"a table with `mode: {min(modes)}` has rows of one step, and two write this "
                     "one: each would replace what the other has written",
@@ -104,12 +104,6 @@ def _refuse_second_writer(run: Run, step: Step) -> None:
                     value=f"also written by {pipeline.name}.{other.name}",
                     do="Give each a table of its own, or unite their inputs in one step",
                 )
-
-
-def _places(step: Step, paths: Paths) -> set[str]:
-    """Path and name of a step's target."""
-    named = step.target.name if step.target is not None else None
-    return {place for place in (step.target_path(paths), named) if place}
 
 
 def _find_living(run: Run) -> set[tuple[str, str | None]]:
@@ -203,7 +197,7 @@ def _find_readers(run: Run, step: Step) -> list[str]:
         for other in run.pipeline.steps
         if step.name in [one.source.reads_step for one in other.streams.values()]
     ]
-    places = _places(step, run.paths)
+    places = step.target_names(run.paths)
     for file in find_pipelines(run.pipeline.folder):
         with suppress(SluiceError):
             pipeline = load_pipeline(file)
