@@ -3,6 +3,7 @@
 It is a KRaft node of the locked jars `broker`.
 """
 
+import os
 import secrets
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -134,12 +135,16 @@ class KafkaBroker:
 
     @property
     def process_id(self) -> int:
-        """The broker's process, for tests that stop (SIGSTOP) or measure it."""
+        """The broker's process, for tests that measure it."""
         return self._broker.process.process.pid
 
     def start(self) -> None:
         """Start it with its data and on its ports, and wait until every listener can be reached."""
         self._broker.start()
+        self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        """Wait until it answers and leads every partition of every topic."""
         self._broker.process.wait_until(
             lambda: self._admin.list_topics(timeout=_PATIENCE).brokers, "broker"
         )
@@ -155,6 +160,15 @@ class KafkaBroker:
     def kill(self) -> None:
         """Die at once."""
         self._end(signal.SIGKILL)
+
+    def hang(self) -> None:
+        """Answer nobody, with every connection open, until `wake`."""
+        os.kill(self.process_id, signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Go on after `hang`, and wait until it answers."""
+        os.kill(self.process_id, signal.SIGCONT)
+        self._wait_for_all()
 
     def restart(self) -> None:
         """Stop and start."""
