@@ -34,6 +34,9 @@ def clone(tmp_path_factory) -> Path:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(PROJECT / name, folder / name)
     (folder / ".venv").symlink_to(PROJECT / ".venv")
+    for name in ("requirements.lock", "pyproject.toml"):
+        # Else `make` may install the clone's own package into the environment that both share.
+        os.utime(folder / name, (0, 0))
     return folder
 
 
