@@ -2,16 +2,19 @@
 
 import hashlib
 import json
+import os
 import re
 import subprocess
+import sys
 
 import pytest
 from sluice.errors import PreflightError
 from sluice.setup import fetch, ivy, jars
-from sluice.setup.cache import cache_folder
+from sluice.setup.cache import cache_folder, spark_jars_folder
 from sluice.setup.class_archive import class_archive_path
 from sluice.setup.fetch import fetch_jars
 from sluice.setup.jars import LOCK, Jar, jar_paths, jar_sets, locked_jars
+from sluice.storage import PROJECT
 
 CONTENT = b"a jar, as far as anyone can tell"
 
@@ -205,3 +208,15 @@ def test_a_class_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path, monke
 def test_the_lock_is_written_once_per_jar():
     names = [entry["jar"] for entries in json.loads(LOCK.read_text()).values() for entry in entries]
     assert len(names) == len(set(names))
+
+
+def test_the_class_archive_is_found_where_spark_submit_imports_pyspark_from_a_zip():
+    folder = spark_jars_folder()
+    (copy,) = (folder.parent / "python" / "lib").glob("pyspark.zip")
+    ask = "from sluice.setup.class_archive import class_archive_path as path; print(path())"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(copy), str(PROJECT / "include")])}
+    said = subprocess.run(
+        [sys.executable, "-c", ask], env=env, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == str(class_archive_path())
+    assert any(folder.glob("spark-core_*.jar"))

@@ -1,7 +1,6 @@
 """The user's cache folder, shared by every checkout, and the folder of pyspark's own jars."""
 
 import os
-from importlib import util
 from pathlib import Path
 
 from ..errors import PreflightError
@@ -15,11 +14,14 @@ def cache_folder() -> Path:
 def spark_jars_folder() -> Path:
     """The folder of the jars inside the installed pyspark, found without importing it.
 
-    Raises PreflightError when pyspark is not installed.
+    By the installed package: under `spark-submit` a copy of the Python files is imported, out of an
+    archive that holds no jars. Raises PreflightError when pyspark is not installed.
     """
-    spec = util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
+    from importlib import metadata  # an idle check asks for no jars
+
+    try:
+        return Path(str(metadata.distribution("pyspark").locate_file("pyspark"))) / "jars"
+    except metadata.PackageNotFoundError:
         raise PreflightError(
             "pyspark is not installed", where="Python environment", do="Run `make install`"
-        )
-    return Path(spec.origin).parent / "jars"
+        ) from None
