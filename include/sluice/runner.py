@@ -39,7 +39,7 @@ def run_pipeline(request: RunRequest, progress: Progress = UNWATCHED) -> RunRepo
     story, rights = Story(request), Rights(request.run_id, {}, [], 0.0)
     with ExitStack() as held:  # let go only after the report: it is a write like any other
         try:
-            pipeline = load_pipeline(request.pipeline)
+            pipeline = story.mode.choose(load_pipeline(request.pipeline))
             story.begin(pipeline)
             check_trial(pipeline, story.mode.is_trial)
             refuse_doubling(pipeline, request)

@@ -14,6 +14,7 @@ from .deliver import deliver, give_up
 from .rename import rename
 from .reset import reset
 from .torture import torture
+from .verify import verify
 from .author import infer, new, schema
 from .jars import fetch
 
@@ -38,4 +39,5 @@ __all__ = [
     "sql",
     "torture",
     "validate",
+    "verify",
 ]

@@ -5,7 +5,6 @@ from .deliveries import Delivered, Undelivered
 from .held import HeldInState
 from .lateness import BOUNDS, add_histograms
 from .model import (
-    COMMITS,
     BatchReport,
     InputReport,
     Outcome,
@@ -13,9 +12,10 @@ from .model import (
     RuleResult,
     RunReport,
     StepReport,
-    merge_ranges,
 )
 from .progress import UNWATCHED, Advance, Progress
+from .ranges import COMMITS, merge_ranges
+from .refreshed import RefreshReport, sum_refreshed
 from .render import render_html, render_text
 from .store import (
     kept_reports,
@@ -27,6 +27,7 @@ from .store import (
     told_by,
     write_report,
 )
+from .verified import Difference, Verification, tell_verified
 
 __all__ = [
     "BOUNDS",
@@ -36,15 +37,18 @@ __all__ = [
     "BatchReport",
     "Counts",
     "Delivered",
+    "Difference",
     "HeldInState",
     "InputReport",
     "Outcome",
     "Progress",
     "Refusal",
+    "RefreshReport",
     "RuleResult",
     "RunReport",
     "StepReport",
     "Undelivered",
+    "Verification",
     "add_histograms",
     "kept_reports",
     "latest_report",
@@ -55,6 +59,8 @@ __all__ = [
     "render_html",
     "render_text",
     "report_path",
+    "sum_refreshed",
+    "tell_verified",
     "told_by",
     "write_report",
 ]

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression
 
-from .model import COMMITS, RunReport, StepReport
+from .model import RunReport, StepReport
+from .ranges import COMMITS
 from .units import format_seconds
 
 RUNS = 30

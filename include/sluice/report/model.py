@@ -8,21 +8,7 @@ from ..errors import ExitCode
 from .counts import Counts, Record
 from .deliveries import Delivered, Undelivered
 from .held import HeldInState
-
-COMMITS = "commits of "
-"""How the place of a table begins in `ranges`."""
-
-
-def merge_ranges(
-    first: dict[str, tuple[int, int]], second: dict[str, tuple[int, int]]
-) -> dict[str, tuple[int, int]]:
-    """Ranges from the first to the last of both, by place."""
-    both = {
-        place: (min(first[place][0], second[place][0]), max(first[place][1], second[place][1]))
-        for place in first.keys() & second.keys()
-    }
-    return {**first, **second, **both}
-
+from .refreshed import RefreshReport
 
 Status = Literal[
     "done", "nothing new", "stopped by a rule", "failed", "out of time", "undelivered", "held back"
@@ -119,6 +105,8 @@ class BatchReport(Record):
     overtaken: int = 0
     """Keys of which a row in the table ranks behind one that came later, although the step
     promises `first_arrives_first`."""
+    refresh: RefreshReport | None = None
+    """Of a step with `groups`: what became of them."""
     warnings: list[str] = []
     """What a person should know of this batch."""
     conflict_samples: list[str] = []
@@ -164,6 +152,8 @@ class StepReport(Record):
     """Rows by lateness, summed over batches."""
     inputs: list[InputReport] = []
     """Of a step with several."""
+    refresh: RefreshReport | None = None
+    """Of a step with `groups`: what became of them, summed over batches."""
     held: list[HeldInState] = []
     """What its transform keeps in state after the run: rows that came and are in no table yet."""
     within: str | None = None

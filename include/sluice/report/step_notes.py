@@ -8,15 +8,24 @@ from .held import tell_held
 from .inputs import tell_inputs
 from .lateness import suggest_within
 from .model import StepReport
+from .refreshed import tell_refreshed
 from .units import format_amount, format_count, printable
 
 
 def step_notes(step: StepReport) -> list[str]:
-    """One sentence each: what came of each input, what went where, keys whose copies differ, how
-    late rows came, and what waits in state."""
+    """One sentence each: what came of each input and of the groups, what went where, keys whose
+    copies differ, how late rows came, and what waits in state."""
     held = tell_held(step.held, step.watermark_after_ms)
     inputs = map(printable, tell_inputs(step.inputs))
-    return [*inputs, *_tell_delivered(step), *_tell_copies(step), *_tell_lateness(step), *held]
+    groups = map(printable, tell_refreshed(step.refresh))
+    return [
+        *inputs,
+        *groups,
+        *_tell_delivered(step),
+        *_tell_copies(step),
+        *_tell_lateness(step),
+        *held,
+    ]
 
 
 def _tell_delivered(step: StepReport) -> Iterator[str]:

@@ -5,7 +5,8 @@ people want to see rules and tables.
 from datetime import datetime
 
 from .counts import Counts
-from .model import COMMITS, BatchReport, Outcome, RuleResult, StepReport
+from .model import BatchReport, Outcome, RuleResult, StepReport
+from .ranges import COMMITS
 from .units import format_amount, format_bytes, format_count, to_utc
 from .verdict import describe_gaps
 

@@ -1,6 +1,6 @@
 """Where a step's rows come from, as Spark reads them."""
 
-from .choose import INTAKES, Found, open_inputs, rehearse_inputs
+from .choose import INTAKES, Found, find_statics, open_inputs, rehearse_inputs
 from .inputs import Inputs
 from .intake import BatchInput, Intake, Opening
 from .static import StaticTable
@@ -15,6 +15,7 @@ __all__ = [
     "Opening",
     "StaticTable",
     "StaticTopic",
+    "find_statics",
     "open_inputs",
     "rehearse_inputs",
 ]

@@ -53,10 +53,7 @@ def open_inputs(
     is absent."""
     intakes = {}
     for number, (name, one) in enumerate(step.streams.items()):
-        source = one.source
-        if mode.replaces:
-            # A range is replaced by one commit; a second batch would replace what the first wrote.
-            source = source.in_one_batch()
+        source = _as_read(step, one.source, mode)
         opening = Opening(
             source,
             pipeline.source_path(source, paths),
@@ -67,7 +64,7 @@ def open_inputs(
             named=paths.named_files(step.name) + (f"-{number}" if number else ""),
         )
         intakes[name] = INTAKES[type(source)].of(opening)
-    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths, asks=True))
+    return Inputs(bool(step.inputs), intakes, find_statics(pipeline, step, paths, asks=True))
 
 
 def rehearse_inputs(pipeline: Pipeline, step: Step, paths: Paths, landing: Path) -> Inputs:
@@ -75,14 +72,24 @@ def rehearse_inputs(pipeline: Pipeline, step: Step, paths: Paths, landing: Path)
     folder."""
     intakes = {}
     for name, one in step.streams.items():
-        place = pipeline.source_path(one.source, paths)
-        opening = Opening(one.source, place, pipeline.folder, None, landing=str(landing))
-        intakes[name] = INTAKES[type(one.source)].of(opening)
-    return Inputs(bool(step.inputs), intakes, _find_statics(pipeline, step, paths, asks=False))
+        source, place = _as_read(step, one.source), pipeline.source_path(one.source, paths)
+        opening = Opening(source, place, pipeline.folder, None, landing=str(landing))
+        intakes[name] = INTAKES[type(source)].of(opening)
+    return Inputs(bool(step.inputs), intakes, find_statics(pipeline, step, paths, asks=False))
 
 
-def _find_statics(pipeline: Pipeline, step: Step, paths: Paths, *, asks: bool) -> Statics:
-    """Args: asks: whether brokers are asked; else a topic is an empty one."""
+def _as_read(step: Step, source: SourceKind, mode: Mode | None = None) -> SourceKind:
+    if step.groups and isinstance(source, TableSource):
+        return source.as_versions()
+    # A range is replaced by one commit; a second batch would replace what the first wrote.
+    return source.in_one_batch() if mode is not None and mode.replaces else source
+
+
+def find_statics(pipeline: Pipeline, step: Step, paths: Paths, *, asks: bool) -> Statics:
+    """What a step reads as a whole, as it is now.
+
+    Args: asks: whether brokers are asked; else a topic is an empty one.
+    """
     found: Statics = {}
     for name, one in step.statics.items():
         source = one.source

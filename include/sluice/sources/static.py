@@ -1,6 +1,6 @@
 """A table that a step reads as a whole, as it is when a run begins."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,6 +23,10 @@ class StaticTable:
     def of(cls, source: TableSource, place: str) -> "StaticTable":
         """The table as it is now."""
         return cls(source, place, None if source.name else table_version(place))
+
+    def at(self, version: int | None) -> "StaticTable":
+        """The table at a version; at its own where none is named."""
+        return self if version is None else replace(self, version=version)
 
     def read(self, spark: SparkSession, name: str) -> DataFrame:
         """Its own columns, at one version for the whole run, so that every batch sees the same.

@@ -192,6 +192,8 @@ class TableIntake(Intake[TableSource]):
                 where=self.place,
                 do=f"Put the table back that was read, or read this one: {_ANEW}",
             )
+        if self.source.outlives_cleaning:
+            return
         oldest = oldest_version(self.place)
         if position.whole and oldest is not None and position.version < oldest:
             raise SourceError(

@@ -37,6 +37,9 @@ its batch said something else."""
 
 INPUT = "_input"
 """Of a record of one of several inputs: its name. NULL of a row that was made of them."""
+CHANGE = "_change"
+"""Of a record of a step with `groups`: the input it is of, and the group by the names of the
+result's columns. NULL of a row that was computed."""
 
 ENTERED, FILTERED, PARSED, REJECTED = "entered", "filtered", "parsed", "rejected"
 MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = (
@@ -47,7 +50,7 @@ MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME, UNREADABLE = (
     "unreadable_file",
 )
 
-ENGINE_COLUMNS = (RAW, DEFECT, RESCUED, SOURCE, TIME, STAGE, REASONS, CHECKS, INPUT)
+ENGINE_COLUMNS = (RAW, DEFECT, RESCUED, SOURCE, TIME, STAGE, REASONS, CHECKS, INPUT, CHANGE)
 
 
 KEY_HASH = "_key_hash"

@@ -67,6 +67,8 @@ class Commit:
     inserted: int = 0
     replaced: int = 0
     removed: int = 0
+    deleted: int = 0
+    """By a MERGE."""
 
     @classmethod
     def read(cls, version: int, metadata: dict, metrics: dict[str, str]) -> "Commit":
@@ -85,6 +87,7 @@ class Commit:
             inserted=inserted,
             replaced=numbers.get("numTargetRowsUpdated", 0),
             removed=numbers.get("numDeletedRows", 0),
+            deleted=numbers.get("numTargetRowsDeleted", 0),
         )
 
 

@@ -15,13 +15,13 @@ from typing import TypeVar
 
 from delta import exceptions
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info
 from ..errors import TransientError
-from .columns import col
+from .columns import col, quote
 from .tables import GIVEN, Commit, Keyed, Transaction, frame_of, narrow, partition_columns
 
 _log = logging.getLogger(__name__)
@@ -43,6 +43,8 @@ _CONFLICTS = (
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+_MARKER = "_goes"
+"""Of a row that stands for a group whose rows go."""
 _COPY_SOURCE = "spark.databricks.delta.merge.materializeSource"
 
 
@@ -128,6 +130,38 @@ def append(
         if replace_where is not None:
             writer = writer.mode("overwrite").option("replaceWhere", replace_where)
         _retry_conflicts(lambda: writer.save(path))
+    return _commit_of(path, txn)
+
+
+def replace_groups(
+    path: str, rows: DataFrame, gone: DataFrame, where: str, txn: Transaction
+) -> Commit:
+    """Put rows in the place of all that a table holds of some groups, in one commit.
+
+    A MERGE whose source has a marker beside the rows for each group that goes: the marker meets all
+    rows of its group and deletes them, the rows meet nothing and come in. So a group may have any
+    number of rows before and after, and NULL is a group like any other.
+
+    Args:
+        rows: with the table's columns.
+        gone: those groups, one row each, with the columns that tell them.
+        where: SQL over the table `t` that holds for every row of them, by which files are left out.
+    """
+    names = gone.columns
+    marked = rows.withColumn(_MARKER, F.lit(False)).unionByName(
+        gone.withColumn(_MARKER, F.lit(True)), allowMissingColumns=True
+    )
+    same = [f"t.{quote(name)} <=> s.{quote(name)}" for name in names]
+    condition = " AND ".join([f"s.{_MARKER}", *same, f"({where})"])
+    values: dict[str, str | Column] = {quote(name): f"s.{quote(name)}" for name in rows.columns}
+
+    def write() -> None:
+        merge = DeltaTable.forPath(rows.sparkSession, path).alias("t")
+        found = merge.merge(marked.alias("s"), condition).whenMatchedDelete()
+        found.whenNotMatchedInsert(f"NOT s.{_MARKER}", values).execute()
+
+    with _keyed(rows.sparkSession, txn):
+        _retry_conflicts(write)
     return _commit_of(path, txn)
 
 

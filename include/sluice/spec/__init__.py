@@ -7,6 +7,7 @@ from .delta_sink import DeltaSink
 from .file_source import FileSource
 from .files_sink import FilesSink
 from .foreach_sink import ForeachBatchSink, ForeachSink
+from .groups import group_expressions
 from .input import ONLY, Input
 from .jdbc_sink import JdbcSink
 from .kafka_client import client_config, resolve_cluster, spark_options
@@ -88,6 +89,7 @@ __all__ = [
     "describe_trigger",
     "find_pipelines",
     "format_duration",
+    "group_expressions",
     "load_neighbours",
     "load_pipeline",
     "never_ends",

@@ -6,6 +6,9 @@ from pydantic import model_validator
 
 from .sink_kind import OutputMode, SinkKind, is_absolute
 
+CHANGE_FEED = "delta.enableChangeDataFeed"
+"""The property by which a table keeps a feed of its changes."""
+
 
 class DeltaSink(SinkKind):
     """A Delta table under the root, named after the step unless `table` or `name` says otherwise;
@@ -80,11 +83,6 @@ class DeltaSink(SinkKind):
     def stays_below_root(self) -> bool:
         """Unless another place is written."""
         return self.name is None and not is_absolute(self.table or "")
-
-    @property
-    def keeps_changes(self) -> bool:
-        """True where the table's properties let it keep a feed of its changes."""
-        return self.properties.get("delta.enableChangeDataFeed", "false").lower() == "true"
 
     @property
     def maps_columns(self) -> bool:

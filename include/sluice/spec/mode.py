@@ -4,7 +4,9 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
+from ..errors import SpecError
 from ..storage import Paths
+from .pipeline import Pipeline
 from .run import Refill, RunRequest, Window, clean_run_id
 from .step import Step
 from .trigger import AVAILABLE_NOW, Trigger, never_ends
@@ -51,6 +53,30 @@ class Mode:
     def is_trial(self) -> bool:
         """True where everything lies in a root of its own and ends after some seconds."""
         return self.kind == "trial"
+
+    def choose(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with the steps that this kind of run works on. A backfill leaves out those
+        with `groups`, which the next scheduled run refreshes from what it has written, and those
+        that read their tables.
+
+        Raises SpecError where none is left.
+        """
+        if not self.is_backfill:
+            return pipeline
+        left_out: set[str | None] = set()
+        for step in pipeline.steps:
+            follows = any(one.source.reads_step in left_out for one in step.streams.values())
+            left_out |= {step.name} if step.groups or (left_out and follows) else set()
+        steps = [step for step in pipeline.steps if step.name not in left_out]
+        if not steps:
+            raise SpecError(
+                "every step has `groups`: its table follows from its inputs as they are, and has "
+                "no range of its own to read again",
+                where=pipeline.name,
+                do="Backfill what writes the inputs; the next scheduled run refreshes the groups "
+                "that it touches",
+            )
+        return pipeline.model_copy(update={"steps": steps})
 
     def place(self, paths: Paths) -> Paths:
         """Where the run's tables, checkpoints and reports lie, of a pipeline's paths."""

@@ -169,12 +169,13 @@ class Pipeline(Spec):
         """Raise ValueError for a step that reads new rows of a table whose rows are replaced: its
         stream would stop at the first, for good."""
         read = next((step for step in self.steps if step.name == source.reads_step), None)
-        if read is None or read.target is None or not read.replaces_rows:
+        if read is None or read.target is None or not read.replaces_rows or reader.groups:
             return
-        if source.reads_changes and read.target.keeps_changes:
+        if source.reads_changes and read.keeps_changes:
             return
-        ranked = read.output_mode == "append"
-        said = "`order_by`" if ranked else f"`mode: {read.output_mode}`"
+        ranked = read.output_mode == "append" and not read.groups
+        mode = "`groups`" if read.groups else f"`mode: {read.output_mode}`"
+        said = "`order_by`" if ranked else mode
         other = "promise `first_arrives_first: true`" if ranked else "read it with `static: true`"
         raise FieldError(
             f"step {reader.name} reads the table of step {read.name} as a stream of new rows, and "

@@ -7,8 +7,9 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ..storage.paths import Paths
 from .continuous import why_not_continuous
 from .dedup import Dedup, EventTime
-from .delta_sink import DeltaSink
+from .delta_sink import CHANGE_FEED, DeltaSink
 from .file_source import FileSource
+from .groups import Groups, check_groups
 from .input import ONLY, Input, WatermarkPolicy
 from .model import Spec
 from .rules import ROW_LEVEL, RuleSpec
@@ -43,6 +44,16 @@ class Step(Spec):
     transform: str | None = None
     """A `.sql` file (SELECT ... FROM source) or `file.py:function` (DataFrame -> DataFrame),
     relative to the YAML; with `inputs` it sees each by its name."""
+    groups: Groups = {}
+    """Refresh by group: columns of the result, and the SQL over a row of an input that says which
+    group it belongs to (`{day: date(at)}`; by input where they differ). A run computes again the
+    groups that new commits touch, from the whole inputs, and replaces those that changed."""
+    refresh: Literal["always", "auto", "never"] = "auto"
+    """Of a step with `groups`: compute only those that are touched (`always`), all of them in each
+    run (`never`), or what costs less by the sizes of files."""
+    on_lost_history: Literal["recompute", "stop"] = "recompute"
+    """Of a step with `groups`, where commits of an input cannot be read any more: compute all of
+    it, or refuse."""
     event_time: EventTime | None = None
     dedup: Dedup | None = None
     rules: list[RuleSpec] = []
@@ -98,6 +109,18 @@ class Step(Spec):
         """The Delta table of the step; None for a step that has none."""
         return cast("DeltaSink | None", next((s for s in self.sinks if s.is_target), None))
 
+    @property
+    def table_properties(self) -> dict[str, str]:
+        """Of the target. One that is refreshed keeps a feed of its changes unless it says
+        otherwise: steps that read it are told by it what has changed."""
+        asked = self.target.properties if self.target is not None else {}
+        return {**({CHANGE_FEED: "true"} if self.groups else {}), **asked}
+
+    @property
+    def keeps_changes(self) -> bool:
+        """True where the target keeps a feed of its changes."""
+        return self.table_properties.get(CHANGE_FEED, "false").lower() == "true"
+
     def target_path(self, paths: Paths) -> str:
         """Where the target lies, as far as the file says it; empty for a step without one."""
         return paths.table(self.name, self.target.table) if self.target is not None else ""
@@ -144,7 +167,8 @@ class Step(Spec):
     def replaces_rows(self) -> bool:
         """True where a row of the target may give way to a later one."""
         ranked = self.remembers and self.dedup is not None and self.dedup.replaces
-        return ranked or (self.target is not None and self.output_mode != "append")
+        replaced = bool(self.groups) or self.output_mode != "append"
+        return ranked or (self.target is not None and replaced)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -174,6 +198,11 @@ class Step(Spec):
     @model_validator(mode="after")
     def _check_inputs(self) -> "Step":
         check_inputs(self)
+        return self
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> "Step":
+        check_groups(self)
         return self
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
 """A Delta table as a source."""
 
 from datetime import UTC, datetime
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -98,6 +98,17 @@ class TableSource(BoundedSource):
         given = [name for name in asked if getattr(self, name)]
         given += ["start"] if self.start != "earliest" else []
         return f"a static table is read as a whole; leave `{given[0]}` out" if given else ""
+
+    @property
+    def outlives_cleaning(self) -> bool:
+        """True where commits that are gone do not stop the stream; see `as_versions`."""
+        return self.skip_change_commits and self.options.get("failOnDataLoss") == "false"
+
+    def as_versions(self) -> Self:
+        """The table as it is followed where only its versions matter: in one batch up to the
+        newest, over commits of every kind, and on where its log was cleaned."""
+        told = {"skip_change_commits": True, "options": {"failOnDataLoss": "false"}}
+        return self.in_one_batch().model_copy(update=told)
 
     def reads(self, paths: Paths) -> frozenset[str]:
         """The table, unless it is a step's, which the pipeline knows."""

@@ -7,23 +7,26 @@ than that is taken back and judged anew.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from ..checkpoint import Checkpoint, Entry, Rights
-from ..report import BatchReport, Counts
+from ..checkpoint import Entry, Rights
+from ..report import Counts
 from ..sinks import deliver
-from ..sources import BatchInput
+from ..spark.columns import CHANGE, INPUT
 from ..spark.kept import keep_rows
 from .classify import judge, leave_text
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
 from .counting import count_batch, count_inputs
+from .entry import Result, describe_batch
 from .laps import Laps
 from .note import Note
 from .parts import Outcome, Split, write_parts
 from .plan import Plan
+from .planned import Batch
+from .recompute import compute_batch
 from .reduction import reduce_batch
 from .refusals import refuse_by_row_rules, refuse_by_table_rules, refuse_unknown_fields
 from .replacing import refuse_unread
@@ -32,35 +35,6 @@ from .tries import begin_try, take_back
 from .written import Unique, check_same
 
 _NOT_COMPARED = "whether copies of a key differ in it is not known"
-
-
-@dataclass(frozen=True)
-class Batch:
-    """One micro-batch. `watermark_ms`: of rows that may be late in it, 0 for none."""
-
-    number: int
-    frame: DataFrame
-    taken: BatchInput
-    watermark_ms: int
-    run_id: str
-
-    @classmethod
-    def of(cls, plan: Plan, frame: DataFrame, number: int, run_id: str) -> "Batch":
-        """A planned batch, as the checkpoint's files tell of it."""
-        checkpoint = Checkpoint.below(plan.place.checkpoint)
-        taken = plan.inputs.inspect(checkpoint, number)
-        return cls(number, frame, taken, checkpoint.batch_watermark_ms(number), run_id)
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of a batch, beside what the tables got."""
-
-    outcome: Outcome
-    conflicts: Conflicts
-    delivered: dict[str, int] = field(default_factory=dict)
-    replayed: bool = False
-    warning: str = ""
 
 
 def process(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Entry:
@@ -72,7 +46,7 @@ def process(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Entry:
     rights.check(plan.step.name)
     result = _replay(plan, rights, batch) or _judge_and_write(plan, rights, batch, laps)
     rights.check(plan.step.name)
-    return _describe(plan, batch, result, laps)
+    return describe_batch(plan, batch, result, laps)
 
 
 def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
@@ -97,6 +71,11 @@ def _replay(plan: Plan, rights: Rights, batch: Batch) -> Result | None:
 def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
     """Count, then write; whatever an earlier try left is taken back first."""
     take_back(plan, rights, batch.number, batch.frame.sparkSession)
+    with compute_batch(plan, batch) as (computing, computed):
+        return _judge_rows(computing, rights, computed, laps)
+
+
+def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
     watermark = batch.watermark_ms if plan.delay_ms else 0
     with _kept(plan, batch) as (rows, source):
         survey = take_survey(rows, plan.look_out(watermark), source, batch.taken.large)
@@ -127,7 +106,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
 
 def _note(plan: Plan, batch: Batch, survey: Survey, counts: Counts) -> Note:
     """What is known of a surveyed batch before its target is written."""
-    return Note(
+    note = Note(
         batch.run_id,
         plan.definition,
         counts,
@@ -138,6 +117,10 @@ def _note(plan: Plan, batch: Batch, survey: Survey, counts: Counts) -> Note:
         newest=survey.newest,
         lateness=survey.lateness,
     )
+    if (made := batch.made) is None:
+        return note
+    versions = dict(made.versions)
+    return replace(note, versions=versions, query=made.query, why=made.why, bytes=made.bytes)
 
 
 def _hand_over(plan: Plan, rights: Rights, batch: Batch, unique: Unique) -> dict[str, int]:
@@ -165,6 +148,9 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
     rows = batch.frame
     if not plan.held_in_state:  # else the stream has judged them, before its operator
         rows = judge(rows, plan.step, plan.columns, plan.rules.own, plan.rules.place)
+    if batch.made is not None:  # whose rows are kept; a record says which input it is of
+        yield rows.withColumn(INPUT, F.col(CHANGE)["input"]), None
+        return
     taken = batch.taken
     if plan.stateful or not plan.target.exists or taken.fetched or taken.costly:
         rows = leave_text(rows)
@@ -172,43 +158,3 @@ def _kept(plan: Plan, batch: Batch) -> Iterator[tuple[DataFrame, DataFrame | Non
             yield kept, rows
     else:
         yield rows, None
-
-
-def _describe(plan: Plan, batch: Batch, result: Result, laps: Laps) -> Entry:
-    """A finished batch as its note beside the checkpoint tells of it."""
-    conflicts, taken, note = result.conflicts, batch.taken, result.outcome.note
-    timed = plan.step.event_time is not None  # without, every row is of the year 1
-    report = BatchReport(
-        batch_id=batch.number,
-        key=plan.batch_key(batch.number),
-        counts=note.total(result.outcome.written),
-        inputs=note.inputs,
-        replayed=result.replayed,
-        watermark_ms=batch.watermark_ms or None,
-        event_time_min=_moment(note.oldest) if timed else None,
-        event_time_max=_moment(note.newest) if timed else None,
-        files=taken.files,
-        ranges=taken.ranges,
-        delivered=result.delivered,
-        seconds=round(laps.total, 3),
-        timings={part: round(seconds, 3) for part, seconds in laps.seconds.items()},
-        conflicts=conflicts.keys,
-        overtaken=conflicts.overtaken,
-        conflict_samples=list(conflicts.samples),
-        lateness=note.lateness,
-        warnings=[told for told in (result.warning, conflicts.warning) if told],
-    )
-    report.counts.check(f"{plan.where} batch {batch.number}")
-    return Entry(
-        run_id=batch.run_id,
-        written_by=note.run_id,
-        batch=report,
-        rules=note.rules,
-        bytes=taken.bytes,
-        amount=taken.amount,
-    )
-
-
-def _moment(micros: int | None) -> datetime | None:
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    return None if micros is None else epoch + timedelta(microseconds=micros)

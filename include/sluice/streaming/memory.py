@@ -124,6 +124,8 @@ def _refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
     new = checkpoint.newest_commit is None and plan.open_batch is None
     if not new or manifest.anew or plan.step.remembers or run.mode.kind != "scheduled":
         return
+    if plan.refresh is not None:
+        return  # all is computed, and compared with what the table holds
     if not plan.target.exists or not table_version(path):
         return
     others = written_batches(run.spark, path, run.paths.home(plan.step.name))

@@ -14,7 +14,9 @@ class Note:
     """A batch as its commit tells of it.
 
     `counts`: of everything but the write that the commit itself is. `given`: of that write.
-    `oldest`, `newest`: event times, epoch microseconds.
+    `oldest`, `newest`: event times, epoch microseconds. Of a step with `groups`: `versions` of its
+    inputs and digest of the `query` that its table was computed from; `why` all of it was, empty
+    where only the touched groups were; `bytes` of the files that hold them, and of all.
     """
 
     run_id: str
@@ -27,12 +29,18 @@ class Note:
     oldest: int | None = None
     newest: int | None = None
     lateness: list[int] = field(default_factory=list)
+    versions: dict[str, int] = field(default_factory=dict)
+    query: str = ""
+    why: str = ""
+    bytes: tuple[int, int] = (0, 0)
 
     def as_metadata(self) -> dict:
         """The note as JSON holds it."""
         inputs = {name: counts.model_dump() for name, counts in self.inputs.items()}
         told = {**asdict(self), "counts": self.counts.model_dump(), "inputs": inputs}
-        return told if inputs else {name: one for name, one in told.items() if name != "inputs"}
+        unsaid = () if self.versions else ("versions", "query", "why", "bytes")
+        unsaid = unsaid if inputs else (*unsaid, "inputs")
+        return {name: one for name, one in told.items() if name not in unsaid}
 
     @classmethod
     def from_commit(cls, commit: Commit, table: str) -> "Note":

@@ -21,6 +21,7 @@ from ..spec import MalformedLimit, RuleSpec, Step
 from .classify import refusal_columns
 from .copies import Copies
 from .outlet import Outlet
+from .refresh import Refresh
 from .survey import Lookout, Survey, Verdict
 from .target import Target
 
@@ -102,7 +103,7 @@ class Plan:
     `open_batch`: planned by an earlier try, which may have written of it. `definition`: digest of
     what decides fates. `stateful`: Spark keeps something from batch to batch, so a batch must be
     read, and only once. `gathers`: the transform does, so that a batch without records may make
-    rows. `declared`: a state of the user's own.
+    rows. `declared`: a state of the user's own. `refresh`: how a step with `groups` is computed.
     """
 
     step: Step
@@ -120,6 +121,7 @@ class Plan:
     stateful: bool
     gathers: bool
     declared: Declared = field(default_factory=Declared)
+    refresh: Refresh | None = None
 
     @property
     def outlet(self) -> Outlet:
@@ -167,7 +169,7 @@ class Plan:
             watermark_ms,
             newest,
             rules.hidden,
-            self.gathers,
+            self.gathers or self.refresh is not None,
             tuple(self.step.streams) if self.step.inputs else (),
         )
 
@@ -215,6 +217,7 @@ def digest_definition(step: Step, folder: Path) -> str:
     """What decides the fate of a row, as one text: source, transform with its file, event time,
     dedup and rules."""
     parts = {"inputs" if step.inputs else "source", "transform", "event_time", "dedup", "rules"}
+    parts |= {"groups"} if step.groups else set()
     said = step.model_dump_json(include=parts)
     files = [folder / code.partition(":")[0] for code in step.transforms]
     text = b"".join(file.read_bytes() for file in files if file.is_file())

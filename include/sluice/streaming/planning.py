@@ -36,6 +36,8 @@ from .preflight import (
     refuse_replacing,
     refuse_unjudged,
 )
+from .refresh import Refresh, open_commits
+from .regroup import RefreshGroups
 from .run import Run
 from .state_store import check_store, refuse_other_store
 from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
@@ -49,9 +51,8 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
     anything is read or written.
     """
     check_places(run, step)
-    frame, of_inputs = open_bounded(run, step, inputs)
-    columns = business_columns(frame)
-    _check_columns(step, columns)
+    frame, of_inputs, refresh = _open(run, step, inputs)
+    columns = _check_columns(step, business_columns(frame))
     rules = _compile(run, step, columns, of_inputs)
     gathers = step.transform is not None and is_stateful(frame)
     refuse_replacing(run, step, gathers)
@@ -74,7 +75,7 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         columns=columns,
         schema=_stamped(step, columns, frame.schema[SOURCE].dataType),
         rules=rules,
-        target=choose_target(run, step, path, copies),
+        target=choose_target(run, step, path, copies, columns),
         copies=copies,
         late=run.mode.late_policy(step),
         delay_ms=0 if in_state else _delay_ms(step),
@@ -83,6 +84,7 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
         stateful=in_state or gathers,
         gathers=gathers,
         declared=declared,
+        refresh=refresh,
     )
     check_memory(run, plan, manifest)
     refuse_other_store(run, plan)
@@ -90,10 +92,22 @@ def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFram
     return frame, plan
 
 
-def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Target:
-    """How a step writes its table in this run."""
+def _open(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, list[RowRule], Refresh | None]:
+    """The stream of a step, the rules of its inputs, and how it is refreshed where it is."""
+    if not step.groups:
+        return (*open_bounded(run, step, inputs), None)
+    frame, refresh = open_commits(run, step, inputs)
+    return frame, [], refresh
+
+
+def choose_target(
+    run: Run, step: Step, path: str, copies: Copies | None, columns: StructType
+) -> Target:
+    """How a step writes its table in this run. Args: columns: the user's."""
     if step.target is None:
         return NoTarget("")
+    if step.groups:
+        return RefreshGroups(path, tuple(step.groups), tuple(columns.names))
     condition = run.mode.range_condition(step) if run.mode.replaces else None
     if condition is not None:
         return ReplaceRange(path, copies, condition)
@@ -107,7 +121,7 @@ def choose_target(run: Run, step: Step, path: str, copies: Copies | None) -> Tar
 def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Declared:
     """The state variables that the query declares. Raise SpecError for a query that Spark cannot
     run, or runs and gets wrong."""
-    if step.transform is None:
+    if step.transform is None or step.groups:
         return Declared()
     where = f"{run.where(step)}: transform {step.transform}"
     inputs.told = check_placement(frame, where, several=len(inputs.intakes) > 1)
@@ -122,13 +136,14 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Decl
     return declared
 
 
-def _check_columns(step: Step, columns: StructType) -> None:
-    """Raise SpecError where the step names a column that is not there."""
+def _check_columns(step: Step, columns: StructType) -> StructType:
+    """The same columns. Raises SpecError where the step names one that is not there."""
     for sink in step.sinks:
         for field, named in sink.layout.items():
             require_columns(named, columns, f"{step.name}: sink.{field}")
     order = step.dedup.order_columns if step.dedup else []
     require_columns(order, columns, f"{step.name}: dedup.order_by")
+    return columns
 
 
 def _compile(run: Run, step: Step, columns: StructType, of_inputs: list[RowRule]) -> Rules:
@@ -207,7 +222,7 @@ def _make_tables(run: Run, plan: Plan, manifest: Manifest, **kept: Any) -> None:
     step, ensure = plan.step, partial(ensure_table, run.spark)
     sink = step.target
     if sink is not None:
-        layout = Layout(sink.partition_by, sink.cluster_by, sink.properties)
+        layout = Layout(sink.partition_by, sink.cluster_by, step.table_properties)
         ensure(plan.target.path, plan.schema, layout)
         if sink.name is not None:
             register(run.spark, sink.name, plan.target.path)

@@ -11,6 +11,8 @@ from ..spec.columns import why_incomparable, why_unhashable
 from ..storage import open_path
 from .run import Run
 
+_MARKS = ("update", "complete", "groups")
+"""What stands in the file of a pipeline that replaces rows of its tables."""
 _MERGE = "Backfill with `--write merge`: only rows that are missing are written"
 
 
@@ -88,22 +90,29 @@ def _refuse_second_writer(run: Run, step: Step) -> None:
     another step as well: the one would take the other's for its own, and put its own in their
     place."""
     mine = step.target_names(run.paths)
-    of_groups = step.output_mode != "append"
-    others = load_neighbours(run.pipeline, ("",) if of_groups else ("update", "complete"))
+    of_groups = step.output_mode != "append" or bool(step.groups)
+    others = load_neighbours(run.pipeline, ("",) if of_groups else _MARKS)
     for pipeline in (run.pipeline, *others) if mine else ():
         own = pipeline is run.pipeline
         paths = run.paths if own else pipeline.paths(run.paths.root)
         for other in pipeline.steps:
             same = own and other.name == step.name
-            modes = {step.output_mode, other.output_mode} - {"append"}
+            modes = {_replacing(step), _replacing(other)} - {""}
             if modes and not same and not mine.isdisjoint(other.target_names(paths)):
                 raise SpecError(
-                    f"a table with `mode: {min(modes)}` has rows of one step, and two write this "
-                    "one: each would replace what the other has written",
+                    f"a table with {min(modes)} has rows of one step, and two write this one: each "
+                    "would replace what the other has written",
                     where=f"{run.where(step)}: sink",
                     value=f"also written by {pipeline.name}.{other.name}",
                     do="Give each a table of its own, or unite their inputs in one step",
                 )
+
+
+def _replacing(step: Step) -> str:
+    """What a step says by which it replaces rows of its table; empty for one that does not."""
+    if step.groups:
+        return "`groups`"
+    return f"`mode: {step.output_mode}`" if step.output_mode != "append" else ""
 
 
 def _find_living(run: Run) -> set[tuple[str, str | None]]:
@@ -195,7 +204,8 @@ def _find_readers(run: Run, step: Step) -> list[str]:
     found = [
         other.name
         for other in run.pipeline.steps
-        if step.name in [one.source.reads_step for one in other.streams.values()]
+        if not other.groups
+        and step.name in [one.source.reads_step for one in other.streams.values()]
     ]
     places = step.target_names(run.paths)
     for file in find_pipelines(run.pipeline.folder):
@@ -207,5 +217,6 @@ def _find_readers(run: Run, step: Step) -> list[str]:
                 for other in pipeline.steps
                 for one in other.streams.values()
                 if one.source.place(paths) in places and not one.source.outlives_deletes
+                if not other.groups
             ]
     return found

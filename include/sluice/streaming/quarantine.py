@@ -114,7 +114,7 @@ def write_refused(
         "_ingested_at": F.lit(datetime.now(UTC)),
     }
     path = plan.place.quarantine
-    if plan.step.dedup is None:
+    if plan.step.dedup is None and plan.refresh is None:
         commit = append(path, rows.withColumns(stamps).select(*SCHEMA.names), txn)
         return Written(given=commit.given, inserted=commit.inserted)
     kept = [F.first(name).alias(name) for name in _PARTS if name != "_row_hash"]

@@ -12,7 +12,7 @@ def describe_redefined(run: Run, plan: Plan) -> list[str]:
     """A sentence where rows of the table were judged by other rules, another transform, event time
     or dedup; it is told by one report."""
     last = Checkpoint.below(plan.place.checkpoint).last_run
-    if run.mode.kind != "scheduled" or not plan.target.exists or last is None:
+    if run.mode.kind != "scheduled" or not plan.target.exists or last is None or plan.refresh:
         return []
     now = digest_parts(plan.step, plan.place.folder)
     parts = changed_parts(noted_parts(plan.place.checkpoint), now)

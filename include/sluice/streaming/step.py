@@ -27,7 +27,7 @@ from ..spark.state import count_state
 from ..spark.table_setup import locate_target
 from ..spec import Step, describe_trigger, never_ends, trigger_kind
 from ..storage import spark_folder
-from .batch import Batch, process
+from .batch import process
 from .continuous import run_continuous
 from .course import Course
 from .drain import OutOfTime, Query, drain
@@ -38,6 +38,7 @@ from .judging import judge_tables, keep_unjudged
 from .laps import Laps
 from .pace import Pace
 from .plan import Plan
+from .planned import Batch
 from .planning import plan_step
 from .redefined import describe_redefined
 from .refusals import BatchStopped

@@ -26,6 +26,7 @@ from ..report import (
     Undelivered,
     add_histograms,
     merge_ranges,
+    sum_refreshed,
 )
 from ..spark.columns import FUTURE_TIME, MALFORMED, NULL_KEY, NULL_TIME, UNREADABLE
 from ..spark.kept_state import Kept
@@ -186,6 +187,7 @@ class Tally:
             lateness=reduce(add_histograms, [batch.lateness for batch in batches], _NO_BARS),
             inputs=report_inputs(facts, self.checkpoint, batches),
             held=self.held,
+            refresh=sum_refreshed(batches),
             left_for_next_run=self.left_for_next_run,
             versions={name: version for name, version in versions.items() if version is not None},
             warnings=list(self.warnings),

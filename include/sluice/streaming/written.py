@@ -1,6 +1,7 @@
 """What became of the rows that went into one write, counted by what did it."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
@@ -13,12 +14,15 @@ class Given:
     """How many rows came to a write.
 
     `rows`: that went into the reduction. `keys`: that are left to write. `held`: copies of what
-    the table holds that were left out before the write.
+    the table holds that were left out before the write. `gone`: rows of the table that go.
+    `groups`: of a step that is refreshed by them, how many by what became of them.
     """
 
     rows: int = 0
     keys: int = 0
     held: int = 0
+    gone: int = 0
+    groups: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def copies(self) -> int:
@@ -28,10 +32,12 @@ class Given:
 
 @dataclass(frozen=True)
 class Unique:
-    """Rows of a batch, one a key where the target remembers keys, and how many they are."""
+    """Rows of a batch, one a key where the target remembers keys, and how many they are. `gone`:
+    groups whose rows in the table go, one row each; None where none does."""
 
     rows: DataFrame
     given: Given
+    gone: DataFrame | None = None
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,10 @@ from .every_row import find_chain, keep_every_row
 from .names import CARRIED, check_names
 from .origin import ROW, mark, view_of
 from .several import View, apply_to_views
+from .tables import query_tables
 from .user import call_function, load_function, read_sql, run_sql
 
-__all__ = ["View", "apply_to_views", "apply_transform", "business_columns"]
+__all__ = ["View", "apply_to_views", "apply_transform", "business_columns", "query_tables"]
 
 
 def apply_transform(

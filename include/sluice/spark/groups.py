@@ -1,0 +1,168 @@
+"""Which queries keep their groups apart, so that a group can be computed from its own rows alone.
+
+A row of the result belongs to a group, and so does each row of an input. Some groups are computed
+anew by the query over the rows of the inputs that belong to them. That gives what the query over
+all rows gives of these groups exactly if such a filter goes through each operator. So from the
+inputs up it is followed which expressions equal the group in every row, NULL included.
+"""
+
+from collections.abc import Mapping
+
+from py4j.java_gateway import JavaObject
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ..errors import SpecError, suggest
+from .columns import col
+from .fault import sql_message
+from .forms import Rows, is_among, trace
+from .grouped import Follower, Input
+from .jvm import jvm_of
+from .plans import analyzed_plan, holds, items, kind
+from .unfit import check_repeatable, list_nodes, list_subqueries, why_unrepeatable
+
+_MARK = "sluice input "
+_CALLED = {"ListQuery": "IN", "Exists": "EXISTS", "LateralSubquery": "LATERAL"}
+
+
+def mark_input(frame: DataFrame, name: str) -> DataFrame:
+    """The same rows, by which an input is found in the plan of a query over them.
+
+    The columns are named anew above the mark, so that no name that Spark makes up shows it.
+    """
+    marked = frame.alias(f"{_MARK}{name}")
+    return marked.select(*[col(column).alias(column) for column in frame.columns])
+
+
+def check_groups_kept(
+    result: DataFrame,
+    inputs: Mapping[str, DataFrame],
+    groups: Mapping[str, Mapping[str, str]],
+    where: str,
+) -> None:
+    """Raise SpecError for a query that mixes groups, or may give other rows of the same inputs.
+
+    Args:
+        result: the query.
+        inputs: name -> marked frame, of those whose rows belong to groups; all that the query
+            reads besides has none.
+        groups: column of the result -> {input: SQL expression over its columns}.
+        where: the step, for the message.
+    """
+    known = _resolve_groups(inputs, groups, where)
+    spark, plan = result.sparkSession, analyzed_plan(result)
+    if holds(spark, plan, "CTE"):  # a WITH that is not the outermost part of the query
+        plan = (
+            jvm_of(spark).org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False).apply(plan)
+        )
+    nodes = list(list_nodes(spark, plan, _input_of))
+    check_repeatable(spark, nodes, where)
+    _check_read(spark, nodes, known, where)
+    rows = Follower(spark, known, _input_of, where).follow(plan)
+    for group in groups:
+        _check_column(spark, plan, rows, group, where)
+
+
+def _input_of(node: JavaObject) -> str:
+    """The name of the input that a node is; empty where it is none."""
+    alias = node.alias() if kind(node) == "SubqueryAlias" else ""
+    return alias.removeprefix(_MARK) if alias.startswith(_MARK) else ""
+
+
+def _check_read(
+    spark: SparkSession, nodes: list[JavaObject], inputs: Mapping[str, Input], where: str
+) -> None:
+    """Raise SpecError for a query that reads an input where its groups cannot be followed."""
+    for node in nodes:
+        for inner in list_subqueries(spark, node):
+            read = map(_input_of, list_nodes(spark, inner.plan(), _input_of))
+            if (name := next(filter(inputs.__contains__, read), None)) is not None:
+                raise SpecError(
+                    f"a subquery ({_CALLED.get(kind(inner), 'a value')}) reads input `{name}`, "
+                    "whose rows belong to groups",
+                    where=where,
+                    do="Write a join that asks for the same group: LEFT SEMI JOIN for IN and "
+                    "EXISTS, LEFT ANTI JOIN for NOT EXISTS, and LEFT JOIN with an aggregate by the "
+                    "group for a value",
+                )
+    seen = {name for node in nodes if (name := _input_of(node))}
+    if missing := sorted(set(inputs) - seen):
+        raise SpecError(
+            f"the query does not read input `{missing[0]}`, or does so where its plan does not "
+            "show it (`collect`, `rdd`, `checkpoint`)",
+            where=where,
+            do="Read the input as the frame or view that it is, or take it out of `groups`",
+        )
+
+
+def _check_column(
+    spark: SparkSession, plan: JavaObject, rows: Rows | None, group: str, where: str
+) -> None:
+    """Raise SpecError where the result's column is not the group."""
+    alike = str if spark.conf.get("spark.sql.caseSensitive") == "true" else str.lower
+    named = [one for one in items(plan.output()) if alike(one.name()) == alike(group)]
+    if len(named) != 1:
+        names = [one.name() for one in items(plan.output())]
+        raise SpecError(
+            f"column `{group}`, which tells the group of a row, stands {len(named)} times in the "
+            "result",
+            where=where,
+            value=", ".join(names),
+            do=suggest(group, names) + f"Select it once: `SELECT ... AS {group}`",
+        )
+    if rows is None or not is_among(trace(spark, named[0], rows.origins), rows.groups[group]):
+        raise SpecError(
+            f"column `{group}` of the result does not hold the group",
+            where=where,
+            do="Select the expression that stands under `groups`, as it stands there; of a full "
+            "join `coalesce` of both",
+        )
+
+
+def _resolve_groups(
+    inputs: Mapping[str, DataFrame], groups: Mapping[str, Mapping[str, str]], where: str
+) -> dict[str, Input]:
+    """The groups of each input, which have to be of one type in all of them."""
+    found: dict[str, Input] = {}
+    for name, frame in inputs.items():
+        by: dict[str, JavaObject] = {}
+        for group, texts in groups.items():
+            place = f"{where}, groups.{group}"
+            if name not in texts:
+                raise SpecError(
+                    f"nothing says how the group follows from a row of input `{name}`",
+                    where=place,
+                    do=f"Write `{name}: <SQL expression over its columns>` there",
+                )
+            by[group] = _resolve(frame, texts[name], f"{place}.{name}")
+            for other, known in found.items():
+                types = [one.dataType().sql() for one in (known.groups[group], by[group])]
+                if types[0] != types[1]:
+                    raise SpecError(
+                        f"the group is of type {types[0]} in input `{other}` and of type "
+                        f"{types[1]} in `{name}`",
+                        where=place,
+                        value=texts[name],
+                        do="Cast one of them, so that equal groups are equal values",
+                    )
+        found[name] = Input(items(analyzed_plan(frame).output()), by)
+    return found
+
+
+def _resolve(frame: DataFrame, text: str, where: str) -> JavaObject:
+    """The expression that gives a row's group."""
+    spark, advice = frame.sparkSession, "Make it of columns of the input: `date(at)`"
+    try:
+        plan = analyzed_plan(frame.select(F.expr(text)))
+    except PySparkException as error:
+        said = f"the group cannot be computed: {sql_message(error)}"
+        raise SpecError(said, where=where, value=text, do=advice) from None
+    made = items(plan.projectList()) if kind(plan) == "Project" else []
+    of_rows = len(made) == 1 and plan.child().equals(analyzed_plan(frame))
+    if not of_rows or made[0].references().isEmpty() or holds(spark, made[0], "PLAN_EXPRESSION"):
+        said = "the group is not made of the columns of one row"
+        raise SpecError(said, where=where, value=text, do=advice)
+    if (why := why_unrepeatable(spark, made[0])) is not None:
+        raise SpecError(why[0], where=where, value=text, do=why[1])
+    return made[0].child() if kind(made[0]) == "Alias" else made[0]

@@ -1,0 +1,141 @@
+"""Which part of a table can hold rows of some groups, said so that Delta compares it with the
+statistics of files: ranges of the column that a group follows from."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from .columns import col, quote
+
+FEW = 100
+"""Groups that are told one by one; of more only the smallest and the largest are."""
+_WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
+_PLAIN = (*_WHOLE_NUMBERS, StringType, DecimalType, DateType, TimestampType, TimestampNTZType)
+_TIMES = (TimestampType, TimestampNTZType)
+_COLUMN = re.compile(r"`?(\w+)`?")
+_DATE = re.compile(r"(?:to_)?date\(\s*`?(\w+)`?\s*\)|cast\(\s*`?(\w+)`?\s+as\s+date\s*\)", re.I)
+_TRUNC = re.compile(
+    r"date_trunc\(\s*'(year|quarter|month|week|day|hour|minute|second)'\s*,\s*`?(\w+)`?\s*\)", re.I
+)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """What groups hold. `kinds`: of their columns. `values`: of each column, in order: all of
+    them, or the smallest and the largest where `all_told` is false; as SQL literals. `nulls`:
+    columns that are NULL in one of them. `count`: of groups."""
+
+    kinds: Mapping[str, DataType]
+    values: Mapping[str, Sequence[str]]
+    nulls: frozenset[str]
+    count: int
+    all_told: bool
+
+    @classmethod
+    def of(cls, groups: DataFrame) -> "Spans":
+        """What some groups hold, one row each."""
+        kinds = {field.name: field.dataType for field in groups.schema.fields}
+        known = [name for name, kind in kinds.items() if isinstance(kind, _PLAIN)]
+        measures = [F.count(F.lit(1)), *[F.count_if(col(name).isNull()) for name in kinds]]
+        ends = [_raw(end(col(name)), kinds[name]) for name in known for end in (F.min, F.max)]
+        count, *found = groups.agg(*measures, *ends).collect()[0]
+        nulls = {name for name, rows in zip(kinds, found, strict=False) if rows}
+        told = count <= FEW
+        if told:
+            rows = groups.select(*[_raw(col(name), kinds[name]) for name in known]).collect()
+            values = {n: sorted({row[i] for row in rows} - {None}) for i, n in enumerate(known)}
+        else:
+            pairs = found[len(kinds) :]
+            ranges = {n: pairs[2 * i : 2 * i + 2] for i, n in enumerate(known)}
+            values = {n: [v for v in pair if v is not None] for n, pair in ranges.items()}
+        written = {n: [_literal(v, kinds[n]) for v in some] for n, some in values.items()}
+        return cls(kinds, written, frozenset(nulls), count, told)
+
+    def of_columns(self, named: Mapping[str, str], schema: StructType, alias: str = "") -> str:
+        """SQL that holds for every row of these groups, and reads file statistics; TRUE where
+        nothing is known.
+
+        Args:
+            named: column of a group -> SQL that it follows from.
+            schema: of the rows. alias: of their table.
+        """
+        kinds = {field.name.lower(): field.dataType for field in schema.fields}
+        terms = (self._term(name, said, kinds, alias) for name, said in named.items())
+        return " AND ".join(f"({term})" for term in terms if term) or "TRUE"
+
+    def _term(self, name: str, said: str, kinds: Mapping[str, DataType], alias: str) -> str:
+        found = _read(said)
+        if found is None or name not in self.values:
+            return ""
+        column, unit = found
+        kind, ours = kinds.get(column.lower()), self.kinds[name]
+        if unit and not isinstance(kind, (*_TIMES, DateType)):
+            return ""
+        if not unit and kind != ours:
+            return ""
+        place = f"{alias}.{quote(column)}" if alias else quote(column)
+        ranges = [self._range(place, low, high, unit) for low, high in self._ends(name)]
+        ranges += [f"{place} IS NULL"] if name in self.nulls else []
+        return " OR ".join(ranges) or "FALSE"
+
+    def _ends(self, name: str) -> list[tuple[str, str]]:
+        values = self.values[name]
+        if self.all_told:
+            return [(value, value) for value in values]
+        return [(values[0], values[1])] if values else []
+
+    @staticmethod
+    def _range(place: str, low: str, high: str, unit: str) -> str:
+        if not unit:
+            return f"{place} = {low}" if low == high else f"{place} BETWEEN {low} AND {high}"
+        return f"({place} >= {low} AND {place} < {high} + INTERVAL {unit})"
+
+
+def _read(said: str) -> tuple[str, str] | None:
+    """The column that a group follows from, and the length of the range of it that one group
+    takes (empty for the column itself); None for SQL of another shape."""
+    text = said.strip()
+    if found := _COLUMN.fullmatch(text):
+        return found[1], ""
+    if found := _DATE.fullmatch(text):
+        return found[1] or found[2], "1 DAY"
+    if found := _TRUNC.fullmatch(text):
+        unit = found[1].upper()
+        return found[2], "3 MONTH" if unit == "QUARTER" else f"1 {unit}"
+    return None
+
+
+def _raw(value: Column, kind: DataType) -> Column:
+    """A value as Python holds it whatever the time zone of either."""
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(value)
+    return value if isinstance(kind, _WHOLE_NUMBERS) else value.cast("string")
+
+
+def _literal(value: object, kind: DataType) -> str:
+    if isinstance(kind, TimestampType):
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(str(value)))
+        return f"TIMESTAMP '{time.year:04d}-{time:%m-%d %H:%M:%S.%f}+00:00'"
+    if isinstance(kind, _WHOLE_NUMBERS):
+        return f"{value}"
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return (
+        f"'{text}'" if isinstance(kind, StringType) else f"CAST('{text}' AS {kind.simpleString()})"
+    )

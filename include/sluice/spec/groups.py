@@ -1,0 +1,138 @@
+"""Refresh by group: which group a row of the result belongs to, and what a step that is refreshed
+so may ask for."""
+
+from typing import TYPE_CHECKING
+
+from .model import FieldError
+from .table_source import TableSource
+from .trigger import AVAILABLE_NOW
+
+if TYPE_CHECKING:
+    from .step import Step
+
+Groups = dict[str, str | dict[str, str]]
+"""Column of the result -> SQL over a row of an input, the same for all of them or by input."""
+Expressions = dict[str, dict[str, str]]
+"""Column of the result -> input -> SQL over a row of it."""
+
+_OF_READER = {
+    "start": "earliest",
+    "change_feed": False,
+    "skip_change_commits": False,
+    "event_time_order": False,
+    "schema_tracking": False,
+    "max_files_per_batch": None,
+    "max_bytes_per_batch": None,
+}
+"""Fields of a table source that read a part of it, and what they are unless written."""
+
+
+def group_expressions(step: "Step") -> Expressions:
+    """How each group follows from a row of each input that is read commit by commit."""
+    return {
+        column: said if isinstance(said, dict) else dict.fromkeys(step.streams, said)
+        for column, said in step.groups.items()
+    }
+
+
+def check_groups(step: "Step") -> None:
+    """Raise ValueError for a step with `groups` that asks for what a refresh cannot give."""
+    if not step.groups:
+        return
+    _check_inputs(step)
+    _check_expressions(step)
+    asked = {
+        "dedup": (step.dedup, "copies are what the query makes of them: `SELECT DISTINCT`"),
+        "event_time": (step.event_time, "write what it should refuse as a rule, or a WHERE"),
+        "state_store": (step.state_store, "nothing is kept in state"),
+    }
+    for name, (given, instead) in asked.items():
+        if given is not None:
+            raise FieldError(
+                f"a step with `groups` holds what its query makes of its inputs, and takes no "
+                f"`{name}`: {instead}",
+                name,
+            )
+    if step.transform is None:
+        raise FieldError("`groups` need a `transform`: the query that makes them", "groups")
+    if step.trigger != AVAILABLE_NOW:
+        raise FieldError(
+            "a step with `groups` is refreshed once a run; leave `trigger` out", "trigger"
+        )
+    _check_sinks(step)
+
+
+def _check_inputs(step: "Step") -> None:
+    for name, one in (*step.streams.items(), *step.statics.items()):
+        at = ("inputs", name) if step.inputs else ()
+        source = one.source
+        if not isinstance(source, TableSource):
+            raise FieldError(
+                f"`groups` are refreshed from Delta tables, which can be asked again, and this "
+                f"source is {source.kind}; write it to a table in a step before this one, or "
+                "leave `groups` out",
+                *(*at, "source", "kind"),
+            )
+        if source.name is not None:
+            raise FieldError(
+                "a step with `groups` reads its inputs at a version of theirs, by the log in their "
+                "folder; write `path` in place of `name`",
+                *(*at, "source", "name"),
+            )
+        for field, default in _OF_READER.items():
+            if getattr(source, field) != default:
+                raise FieldError(
+                    "a step with `groups` reads its inputs as whole tables, and finds by itself "
+                    f"what changed in them; leave `{field}` out",
+                    *(*at, "source", field),
+                )
+        for field in ("transform", "event_time", "watermark", "rules"):
+            if getattr(one, field):
+                raise FieldError(
+                    f"a step with `groups` reads its inputs as they are; write `{field}` in the "
+                    "step that makes the table, or in the query",
+                    *(*at, field),
+                )
+
+
+def _check_expressions(step: "Step") -> None:
+    names = list(step.streams)
+    for column, said in step.groups.items():
+        if column.startswith("_"):
+            raise FieldError("names that start with `_` are kept", "groups", column)
+        if not isinstance(said, dict):
+            continue
+        for name in said:
+            if name not in names:
+                raise FieldError(
+                    f"{name!r} is no input that is read commit by commit; there are "
+                    f"{', '.join(names)}",
+                    *("groups", column, name),
+                )
+        missing = [name for name in names if name not in said]
+        if missing:
+            raise FieldError(
+                f"nothing says how {column} follows from a row of {missing[0]}; write it, or "
+                "`static: true` at an input that has no group (a change of it has all computed)",
+                *("groups", column),
+            )
+
+
+def _check_sinks(step: "Step") -> None:
+    target = step.target
+    if target is None:
+        raise FieldError(
+            "`groups` are compared with what a Delta table holds; add `{kind: delta}`", "sink"
+        )
+    if target.mode not in (None, "append"):
+        raise FieldError(
+            f"groups are replaced as wholes, so `mode: {target.mode}` says nothing; leave it out",
+            *("sink", step.sinks.index(target), "mode"),
+        )
+    if step.further_sinks:
+        title = next(iter(step.further_sinks))
+        raise FieldError(
+            f"a step with `groups` writes its table only, and {title} could not be told what went; "
+            "read the table in a step of its own, with `change_feed: true`, and send that",
+            "sink",
+        )

@@ -1,0 +1,173 @@
+"""A batch of a step with `groups`: what changed in its inputs says which groups are computed again,
+from the whole inputs at versions that the batch's offsets pin.
+
+Out: the records that say what changed (stage `parsed`, with their group), and the rows that were
+computed (stage `entered`).
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from ..backlog.delta import TablePosition, find_commit_info, read_position
+from ..checkpoint import Checkpoint
+from ..errors import SourceError
+from ..report.units import format_bytes
+from ..spark.columns import CHANGE, ENTERED
+from ..spark.failure import SPARK_FAILED
+from ..spark.history import is_history_gone
+from ..spark.kept import keep_rows
+from ..spark.pruning import Spans
+from .changes import Changes, find_changes
+from .classify import mark_time
+from .plan import Plan
+from .planned import Batch, Made
+from .refresh import Refresh, as_records, with_origin
+from .regroup import RefreshGroups, Touched
+
+_MOST = 0.8
+"""Share of the inputs' bytes in which the touched groups lie, where they are many, from which on
+it costs less not to tell them from the others."""
+
+
+@contextmanager
+def compute_batch(plan: Plan, batch: Batch) -> Iterator[tuple[Plan, Batch]]:
+    """The batch with the rows that a step with `groups` makes of its inputs, and the plan with the
+    groups that it touches; of other steps both as they are.
+
+    Where a version cannot be read any more, because VACUUM came between the batch's plan and its
+    retry, all is computed from the newest ones. Raises SourceError in place of computing all
+    because of what is lost, if the step says so.
+    """
+    if plan.refresh is None or not isinstance(plan.target, RefreshGroups):
+        yield plan, batch
+        return
+    before = _read_made(plan, batch)
+    now = _pin_versions(plan, plan.refresh, batch, before)
+    changes = _look_for_changes(plan, plan.refresh, batch, before, now)
+    with ExitStack() as kept:
+        try:
+            found = _compute(kept, plan, plan.refresh, replace(batch, made=now), changes)
+        except SPARK_FAILED as error:
+            if not is_history_gone(error):
+                raise
+            lost = Changes(
+                why="files of the versions to be read are gone: VACUUM removed them", lost=True
+            )
+            _refuse_lost(plan.refresh, lost)
+            now = replace(now, versions={**now.versions, **plan.refresh.newest()})
+            again = replace(batch, frame=batch.frame.limit(0), made=now)
+            found = _compute(kept, plan, plan.refresh, again, lost)
+        touched, computed = found
+        yield replace(plan, target=replace(plan.target, touched=touched)), computed
+
+
+def _read_made(plan: Plan, batch: Batch) -> Made | None:
+    """What the table was made of last; None where its log does not say."""
+    if batch.number == 0:
+        return None
+    app_id = plan.place.app_id
+    found = find_commit_info(plan.target.path, lambda told: told.get("sluice") == app_id)
+    told = found[1] if found is not None else {}
+    return Made(told["versions"], told["query"]) if "versions" in told else None
+
+
+def _pin_versions(plan: Plan, refresh: Refresh, batch: Batch, before: Made | None) -> Made:
+    """Each input's version that the batch's offsets say: a replay reads the same. Never one before
+    what the table was made of."""
+    newest, versions = refresh.newest(), {n: t.version for n, t in refresh.statics.items()}
+    for number, name in enumerate(refresh.tables):
+        until = read_position(_checkpoint(plan, number), batch.number)
+        had = before.versions.get(name, -1) if before is not None else -1
+        pin = newest[name] if until is None else _last_version(until)
+        versions[name] = max(pin, had)
+    return Made({n: v for n, v in versions.items() if v is not None}, refresh.query)
+
+
+def _checkpoint(plan: Plan, number: int) -> Checkpoint:
+    return Checkpoint.below(plan.place.checkpoint, number)
+
+
+def _last_version(position: TablePosition) -> int:
+    """The last version that was read up to a position; inside of a commit that commit."""
+    return position.version - 1 if position.whole else position.version
+
+
+def _look_for_changes(
+    plan: Plan, refresh: Refresh, batch: Batch, before: Made | None, now: Made
+) -> Changes:
+    """What changed since the table was made. Raises SourceError, see `compute_batch`."""
+    for number, name in enumerate(refresh.tables):
+        start = read_position(_checkpoint(plan, number), batch.number - 1)
+        had = before.versions.get(name) if before is not None else None
+        if start is not None and had is not None and _last_version(start) > had:
+            return Changes(
+                why=f"the table was set back to what was made of version {had} of input {name}"
+            )
+    if refresh.step.refresh == "never" and before is not None:
+        return Changes(why="the step says `refresh: never`")
+    paths = {name: table.place for name, table in refresh.tables.items()}
+    changes = find_changes(batch.frame.sparkSession, before, now, paths)
+    _refuse_lost(refresh, changes)
+    return changes
+
+
+def _refuse_lost(refresh: Refresh, changes: Changes) -> None:
+    if changes.lost and refresh.step.on_lost_history == "stop":
+        raise SourceError(
+            f"what changed in the inputs cannot be read: {changes.why}",
+            where=refresh.where,
+            value="on_lost_history: stop",
+            do="Write `on_lost_history: recompute` to have all computed from what the inputs hold "
+            "now. So that it does not come again, keep log and files of the inputs for longer than "
+            "runs lie apart, and their change feed on",
+        )
+
+
+def _compute(
+    kept: ExitStack, plan: Plan, refresh: Refresh, batch: Batch, changes: Changes
+) -> tuple[Touched | None, Batch]:
+    """The groups that are computed, None for all; and the batch, read and computed once: its rows
+    are counted, compared and written afterwards."""
+    made, touched = batch.made or Made({}, ""), None
+    inputs = refresh.read(batch.frame.sparkSession, made.versions)
+    records = _collect_records(plan, refresh, batch, changes.images)
+    if batch.number:  # the first batch has all rows of all inputs
+        records = kept.enter_context(keep_rows(records))
+        records.count()
+    why, sizes = changes.why, (0, 0)
+    if not why:
+        groups = kept.enter_context(keep_rows(records.select(f"{CHANGE}.group.*").distinct()))
+        touched = Touched(groups, Spans.of(groups))
+        sizes = refresh.estimate(inputs, touched)
+        why = _why_whole(refresh, touched, sizes)
+        inputs = inputs if why else refresh.narrow(inputs, touched)
+    rows = with_origin(refresh.compute(inputs), ENTERED)
+    rows = kept.enter_context(keep_rows(mark_time(rows, plan.step, plan.columns)))
+    rows.count()
+    frame = records.unionByName(rows, allowMissingColumns=True)
+    made = replace(made, why=why, bytes=sizes)
+    return None if why else touched, replace(batch, frame=frame, made=made)
+
+
+def _collect_records(
+    plan: Plan, refresh: Refresh, batch: Batch, images: Mapping[str, DataFrame]
+) -> DataFrame:
+    records = batch.frame
+    for name, rows in images.items():
+        found = as_records(refresh, name, rows, plan.columns)
+        records = records.unionByName(mark_time(found, plan.step, plan.columns))
+    return records
+
+
+def _why_whole(refresh: Refresh, touched: Touched, bytes_: tuple[int, int]) -> str:
+    """Why computing all costs less; empty where it does not."""
+    part, every = bytes_
+    if refresh.step.refresh == "always" or touched.spans.all_told or part < _MOST * every:
+        return ""
+    return (
+        f"the {touched.count:,} groups that were touched lie in {format_bytes(part)} of the "
+        f"inputs' {format_bytes(every)}, so it costs less to compute all"
+    )

@@ -1,0 +1,174 @@
+"""How the table of a step with `groups` follows from its inputs, and the stream that says what is
+new in them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from hashlib import sha256
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ..backlog import table_version
+from ..errors import SpecError
+from ..sources import Inputs, StaticTable
+from ..spark.columns import (
+    CHANGE,
+    DEFECT,
+    PARSED,
+    RAW,
+    RESCUED,
+    SOURCE,
+    STAGE,
+    col,
+)
+from ..spark.estimates import scanned_bytes
+from ..spark.groups import check_groups_kept, mark_input
+from ..spec import Input, Pipeline, Step, TableSource, group_expressions
+from ..spec.definition import digest_parts
+from ..storage import Paths
+from .regroup import Touched, only_groups
+from .run import Run
+from .transform import query_tables
+
+_SETTINGS = (
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
+    "spark.sql.decimalOperations.allowPrecisionLoss",
+)
+"""Settings on which it hangs what a query says."""
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """How a step's table follows from its inputs. `tables`: those that are read commit by commit,
+    `statics`: as a whole. `query`: digest of what computes it. `where`: the transform, for
+    errors."""
+
+    step: Step
+    folder: Path
+    where: str
+    tables: Mapping[str, StaticTable]
+    statics: Mapping[str, StaticTable]
+    query: str
+
+    @classmethod
+    def of(cls, spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths) -> "Refresh":
+        """How a step's table follows from its inputs as they are now."""
+
+        def find(found: Mapping[str, Input]) -> dict[str, StaticTable]:
+            return {
+                name: StaticTable.of(one.source, pipeline.source_path(one.source, paths))
+                for name, one in found.items()
+                if isinstance(one.source, TableSource)
+            }
+
+        where = f"{pipeline.name}.{step.name}: transform {step.transform}"
+        query = _digest_query(spark, pipeline.folder, step)
+        tables, statics = find(step.streams), find(step.statics)
+        return cls(step, pipeline.folder, where, tables, statics, query)
+
+    @property
+    def groups(self) -> Mapping[str, Mapping[str, str]]:
+        """By column of the result and input, as SQL."""
+        return group_expressions(self.step)
+
+    def named(self, name: str) -> dict[str, str]:
+        """How each group follows from a row of an input."""
+        return {column: said[name] for column, said in self.groups.items()}
+
+    def read(self, session: SparkSession, versions: Mapping[str, int]) -> dict[str, DataFrame]:
+        """Each input at a version."""
+        every = {**self.tables, **self.statics}
+        return {n: table.at(versions.get(n)).read(session, n) for n, table in every.items()}
+
+    def newest(self) -> dict[str, int]:
+        """The newest version of each input."""
+        every = {**self.tables, **self.statics}
+        found = {name: table_version(table.place) for name, table in every.items()}
+        return {name: version for name, version in found.items() if version is not None}
+
+    def compute(self, inputs: Mapping[str, DataFrame]) -> DataFrame:
+        """What the query makes of its inputs."""
+        return query_tables(inputs, self.folder, self.step.transform or "")
+
+    def estimate(self, inputs: Mapping[str, DataFrame], touched: Touched) -> tuple[int, int]:
+        """Bytes of the inputs' files in which rows of some groups may lie, and of all files."""
+        part = every = 0
+        for name in self.tables:
+            rows = inputs[name]
+            within = touched.spans.of_columns(self.named(name), rows.schema)
+            part += scanned_bytes(rows.where(within))
+            every += scanned_bytes(rows)
+        return part, every
+
+    def narrow(self, inputs: Mapping[str, DataFrame], touched: Touched) -> dict[str, DataFrame]:
+        """Those rows of the inputs that belong to some groups."""
+        found = dict(inputs)
+        for name in self.tables:
+            rows, named = inputs[name], self.named(name)
+            within = rows.where(touched.spans.of_columns(named, rows.schema))
+            marks = {f"_{column}": F.expr(said) for column, said in named.items()}
+            groups = touched.rows.select(*[col(c).alias(f"_{c}") for c in touched.rows.columns])
+            found[name] = only_groups(within.withColumns(marks), groups).drop(*marks)
+        return found
+
+
+def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refresh]:
+    """The stream of an input's new rows, each with its group and with empty columns of the result;
+    and how the table is computed.
+
+    Raises SpecError for a query that cannot be computed group by group.
+    """
+    streams = inputs.open(run.spark)
+    refresh = Refresh.of(run.spark, run.pipeline, step, run.paths)
+    frames = refresh.read(run.spark, {})
+    marked = {name: mark_input(frames[name], name) for name in refresh.tables}
+    result = refresh.compute({**frames, **marked})
+    check_groups_kept(result, marked, refresh.groups, refresh.where)
+    _check_types(refresh, frames, result)
+    records = (as_records(refresh, name, streams[name], result.schema) for name in refresh.tables)
+    return reduce(DataFrame.unionByName, records), refresh
+
+
+def _digest_query(spark: SparkSession, folder: Path, step: Step) -> str:
+    """Digest of what a table of groups is computed by: another one computes it anew."""
+    parts = sorted(digest_parts(step, folder).items())
+    settings = [spark.conf.get(name) for name in _SETTINGS]
+    said = repr((parts, sorted(step.groups.items()), settings))
+    return sha256(said.encode()).hexdigest()[:16]
+
+
+def _check_types(refresh: Refresh, frames: Mapping[str, DataFrame], result: DataFrame) -> None:
+    """Raise SpecError for a group that an input and the result know by values of other types."""
+    for name in refresh.tables:
+        for column, said in refresh.named(name).items():
+            mine = frames[name].select(F.expr(said)).schema.fields[0].dataType
+            if mine != result.schema[column].dataType:
+                raise SpecError(
+                    "a group has another type in the input than in the result, so that one could "
+                    "not be told by the other",
+                    where=f"{refresh.step.name}: groups.{column}",
+                    value=f"{mine.simpleString()} of {name}, "
+                    f"{result.schema[column].dataType.simpleString()} of the result",
+                    do="Write the same expression in both, or cast one of them",
+                )
+
+
+def as_records(refresh: Refresh, name: str, rows: DataFrame, columns: StructType) -> DataFrame:
+    """Rows of an input as records: of which input they are and of which group, and the columns of
+    the result, empty."""
+    said = [F.expr(text).alias(column) for column, text in refresh.named(name).items()]
+    change = F.struct(F.lit(name).alias("input"), F.struct(*said).alias("group"))
+    nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in columns.fields]
+    return with_origin(rows.select(change.alias(CHANGE), *nothing), PARSED)
+
+
+def with_origin(rows: DataFrame, stage: str) -> DataFrame:
+    """Rows with the engine's columns: none of them comes from one record."""
+    nothing = F.lit(None).cast("string")
+    kept = dict.fromkeys((RAW, DEFECT, RESCUED, SOURCE), nothing)
+    return rows.withColumns({**kept, STAGE: F.lit(stage)})
