@@ -49,7 +49,7 @@ test: $(READY) $(BROWSER) ## Run the linters and every test, layer by layer
 ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables in ROOT
 	@LANDING="$(LANDING)" $(BIN)/python -m sluice.orchestration.serve --port $(PORT) --root $(ROOT)
 
-bench: $(READY) $(DUCKDB) ## Measure runs against hand-written PySpark and DuckDB in SIZE pairs, a first load of ROWS; ONLY=P4,P7 some of them; GROUP=growth what grows, GROUP=days fifty days, GROUP=state what Spark keeps
+bench: $(READY) $(DUCKDB) ## Measure runs against hand-written PySpark and DuckDB in SIZE pairs, a first load of ROWS; ONLY=P4,P7 some of them; GROUP=growth what grows, GROUP=days fifty days, GROUP=state what Spark keeps, GROUP=gold a gold table that is refreshed
 	@$(BIN)/sluice jars fetch kafka broker
 	@$(BIN)/python -m tests.benchmarks.bench --size $(or $(SIZE),1) --rows $(or $(ROWS),500000) \
 	  $(if $(GROUP),--groups $(GROUP)) --only "$(ONLY)" --json $(or $(JSON),bench.json)

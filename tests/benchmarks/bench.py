@@ -20,6 +20,7 @@ from sluice.setup.class_archive import class_archive_path
 from tests.benchmarks.cluster import cluster_runs
 from tests.benchmarks.comparison import Comparison, Figure, measure, to_json, to_table
 from tests.benchmarks.first_load import first_loads
+from tests.benchmarks.gold import gold_runs
 from tests.benchmarks.growth import grown_runs
 from tests.benchmarks.incremental import daily_runs
 from tests.benchmarks.retail import small_runs
@@ -33,6 +34,7 @@ GROUPS = {
     "cluster": ("P13",),
     "days": ("P10",),
     "state": ("S1", "S2", "S2 flags"),
+    "gold": ("G1", "G1 flags", "G2"),
     "growth": ("P8 idle", "P8 run", "P9 days", "P9 runs"),
 }
 """What is compared, by its names."""
@@ -77,6 +79,8 @@ def list_comparisons(
             yield from cluster_runs(folder)
         elif group == "state":
             yield from state_runs(folder, chosen.rows)
+        elif group == "gold":
+            yield from gold_runs(folder, chosen.rows)
         elif group == "days":
             yield from daily_runs(folder, chosen.rows)
         else:

@@ -31,8 +31,10 @@ class RefreshReport(Record):
     """Of which it had the very rows that were computed; nothing of them was written."""
     rows_removed: int = 0
     """Of the table: those of groups that were updated or deleted."""
-    bytes: int = 0
-    """Of the inputs' files in which rows of the touched groups may lie; 0 where nobody asked."""
+    rows_read: int = 0
+    """Of the inputs, to compute the groups; a row that the query reads twice counts twice."""
+    bytes_read: int = 0
+    """Of the files that these rows lie in."""
     bytes_of_all: int = 0
     """Of all files of the inputs that are read commit by commit."""
 
@@ -50,7 +52,7 @@ class RefreshReport(Record):
 
 _COUNTED = (
     *("touched", "inserted", "updated", "deleted", "unchanged", "rows_removed"),
-    *("bytes", "bytes_of_all"),
+    *("rows_read", "bytes_read", "bytes_of_all"),
 )
 
 
@@ -73,13 +75,14 @@ def tell_refreshed(one: RefreshReport | None) -> Iterator[str]:
         f"{one.deleted:,} deleted + {one.unchanged:,} unchanged; "
         f"{format_amount(one.rows_removed, 'row')} of the table gave way."
     )
+    of = f"{format_amount(one.rows_read, 'row')} in files of {format_bytes(one.bytes_read)}"
     if one.whole:
-        yield f"All groups were computed: {one.whole}."
-    elif one.bytes_of_all:
-        share = format_percent(one.bytes, one.bytes_of_all)
+        yield f"All groups were computed, from {of}: {one.whole}."
+    else:
+        share = format_percent(one.bytes_read, one.bytes_of_all)
         yield (
-            f"Only touched groups were computed, from {format_bytes(one.bytes)} of the inputs' "
-            f"{format_bytes(one.bytes_of_all)} ({share})."
+            f"Only touched groups were computed, from {of}, {share} of the inputs' "
+            f"{format_bytes(one.bytes_of_all)}."
         )
     at = ", ".join(f"{name} at version {version:,}" for name, version in one.versions.items())
     amount = format_amount(len(one.versions), "input")

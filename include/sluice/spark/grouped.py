@@ -21,7 +21,7 @@ from .forms import (
     write_in,
 )
 from .grouped_joins import INNER, join_rows
-from .plans import holds, items, kind
+from .plans import items, kind, walk
 from .unfit import Reason, why_not_followed
 
 _ROW_BY_ROW = {
@@ -72,10 +72,11 @@ _APART = (
 class Input:
     """An input of which each row belongs to groups."""
 
-    columns: list[JavaObject]
-    """As they stand in its frame; in a plan they are others, in the same order."""
+    columns: dict[int, int]
+    """Id of a column of its frame that a group is made of -> its place, by which it is found in a
+    plan, where it has another id."""
     groups: dict[str, JavaObject]
-    """Group -> its expression over them."""
+    """Group -> its expression over these columns."""
 
 
 class Follower:
@@ -142,15 +143,14 @@ class Follower:
 
     def _start(self, node: JavaObject, source: Input) -> Rows:
         # Columns of their own for each place: one id may stand for both roles of a self-join.
-        here = zip(items(node.output()), source.columns, strict=True)
-        ids = {id_of(column): (id_of(mine), mine.newInstance()) for mine, column in here}
-        over = {column: fresh for column, (_, fresh) in ids.items()}
+        here = {place: node.output().apply(place) for place in source.columns.values()}
+        fresh = {place: column.newInstance() for place, column in here.items()}
+        over = {known: fresh[place] for known, place in source.columns.items()}
         forms = {
             group: trace_all(self._spark, [expression], over)
             for group, expression in source.groups.items()
         }
-        used = {id_of(a) for [form] in forms.values() for a in items(form.references().toSeq())}
-        return Rows({mine: new for mine, new in ids.values() if id_of(new) in used}, forms)
+        return Rows({id_of(here[place]): fresh[place] for place in here}, forms)
 
     def _project(self, node: JavaObject, rows: Rows) -> Rows:
         return Rows(self._made(items(node.projectList()), rows), rows.groups)
@@ -173,9 +173,11 @@ class Follower:
     def _spread(self, node: JavaObject, rows: Rows) -> Rows:
         """A row comes with what is made of it: by a generator, or by a query over other tables."""
         lateral = kind(node) == "LateralJoin"
-        made = node.joinType().toString() if lateral else kind(node.generator())
-        if made not in ((*INNER, "LeftOuter") if lateral else _GENERATORS):
+        if lateral and node.joinType().toString() not in (*INNER, "LeftOuter"):
             raise self._refusal(*why_not_followed(node))
+        for one in walk(node.right().plan()) if lateral else [node]:
+            if kind(one) == "Generate" and kind(one.generator()) not in _GENERATORS:
+                raise self._refusal(*why_not_followed(one))
         return rows
 
     def _aggregate(self, node: JavaObject, rows: Rows) -> Rows:
@@ -185,9 +187,8 @@ class Follower:
         sets = any(_has_name(key) and key.name() == _SET for key in keys)
         why = _TOTALS if sets else _UNGROUPED if keys else _GLOBAL
         groups = self._keep(rows, trace_all(self._spark, keys, origins), why)
-        made = items(node.aggregateExpressions())
-        plain = [one for one in made if not holds(self._spark, one, "AGGREGATE_EXPRESSION")]
-        return Rows(self._made(plain, Rows(origins, groups)), groups)
+        # What an aggregate makes is of no use to a form, which holds none.
+        return Rows(self._made(items(node.aggregateExpressions()), Rows(origins, groups)), groups)
 
     def _window(self, node: JavaObject, rows: Rows) -> Rows:
         keys = trace_all(self._spark, items(node.partitionSpec()), rows.origins)

@@ -6,7 +6,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from ..errors import SpecError
-from .forms import Pair, Rows, id_of, is_among, is_loose, require, trace, write_all
+from .forms import Forms, Pair, Rows, id_of, is_among, is_loose, require, trace, write_all
 from .jvm import jvm_of
 from .plans import items, kind, sequence
 from .unfit import why_not_followed
@@ -56,12 +56,7 @@ def join_rows(
         if name not in INNER:
             raise SpecError(_STRANGE[0].format(said), where=where, do=_STRANGE[1])
         return Rows({**_find_equal(spark, rows, both_ways), **rows.origins}, rows.groups)
-    require(
-        {group: _find_links(spark, (left, right), both_ways, group) for group in left.groups},
-        _UNEQUAL,
-        where,
-        said,
-    )
+    require(_find_links(spark, (left, right), both_ways), _UNEQUAL, where, said)
     if name in INNER:
         groups = {group: [*forms, *right.groups[group]] for group, forms in left.groups.items()}
         return Rows({**left.origins, **right.origins}, groups)
@@ -73,18 +68,18 @@ def join_rows(
     return (left, right)[_KEEPS[name]]
 
 
-def _find_links(
-    spark: SparkSession, sides: tuple[Rows, Rows], asked: Sequence[Pair], group: str
-) -> list[Pair]:
-    """What says that a row meets rows of its own group alone."""
-    return [
-        pair
-        for pair in asked
-        if all(
-            is_among(trace(spark, one, side.origins), side.groups[group])
-            for one, side in zip(pair, sides, strict=True)
-        )
-    ]
+def _find_links(spark: SparkSession, sides: tuple[Rows, Rows], asked: Sequence[Pair]) -> Forms:
+    """What says that a row meets rows of its own group alone: forms that are computed in the same
+    way from what has to be equal."""
+    left, right = sides
+    traced = [(trace(spark, a, left.origins), trace(spark, b, right.origins)) for a, b in asked]
+    equal = [(one, other) for one, other in traced if one is not None and other is not None]
+    of_left = write_all(spark, left, [(one, one) for one, _ in equal], exact=True)
+    of_right = write_all(spark, right, [(other, one) for one, other in equal], exact=True)
+    return {
+        group: [form for form in forms if is_among(form, of_right[group])]
+        for group, forms in of_left.items()
+    }
 
 
 def _find_equal(spark: SparkSession, rows: Rows, asked: Sequence[Pair]) -> dict[int, JavaObject]:

@@ -6,7 +6,7 @@ all rows gives of these groups exactly if such a filter goes through each operat
 inputs up it is followed which expressions equal the group in every row, NULL included.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from py4j.java_gateway import JavaObject
 from pyspark.errors import PySparkException
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from ..errors import SpecError, suggest
 from .columns import col
 from .fault import sql_message
-from .forms import Rows, is_among, trace
+from .forms import Rows, id_of, is_among, trace
 from .grouped import Follower, Input
 from .jvm import jvm_of
 from .plans import analyzed_plan, holds, items, kind
@@ -146,8 +146,15 @@ def _resolve_groups(
                         value=texts[name],
                         do="Cast one of them, so that equal groups are equal values",
                     )
-        found[name] = Input(items(analyzed_plan(frame).output()), by)
+        found[name] = Input(_place_columns(frame, by.values()), by)
     return found
+
+
+def _place_columns(frame: DataFrame, expressions: Iterable[JavaObject]) -> dict[int, int]:
+    """The id of each column that some expressions name, and its place in the frame."""
+    used = {id_of(a) for one in expressions for a in items(one.references().toSeq())}
+    ids = map(id_of, items(analyzed_plan(frame).output()))
+    return {known: place for place, known in enumerate(ids) if known in used}
 
 
 def _resolve(frame: DataFrame, text: str, where: str) -> JavaObject:

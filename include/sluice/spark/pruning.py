@@ -53,20 +53,21 @@ class Spans:
         """What some groups hold, one row each."""
         kinds = {field.name: field.dataType for field in groups.schema.fields}
         known = [name for name, kind in kinds.items() if isinstance(kind, _PLAIN)]
+        shown = [_raw(col(name), kinds[name]).alias(name) for name in known]
+        nothing = [col(name).isNull().alias(f"no {name}") for name in kinds]
+        rows = groups.select(*shown, *nothing).limit(FEW + 1).collect()
+        if len(rows) <= FEW:
+            told = {n: sorted({row[n] for row in rows} - {None}) for n in known}
+            nulls = {n for n in kinds if any(row[f"no {n}"] for row in rows)}
+            return cls(kinds, _write(told, kinds), frozenset(nulls), len(rows), True)
         measures = [F.count(F.lit(1)), *[F.count_if(col(name).isNull()) for name in kinds]]
         ends = [_raw(end(col(name)), kinds[name]) for name in known for end in (F.min, F.max)]
         count, *found = groups.agg(*measures, *ends).collect()[0]
         nulls = {name for name, rows in zip(kinds, found, strict=False) if rows}
-        told = count <= FEW
-        if told:
-            rows = groups.select(*[_raw(col(name), kinds[name]) for name in known]).collect()
-            values = {n: sorted({row[i] for row in rows} - {None}) for i, n in enumerate(known)}
-        else:
-            pairs = found[len(kinds) :]
-            ranges = {n: pairs[2 * i : 2 * i + 2] for i, n in enumerate(known)}
-            values = {n: [v for v in pair if v is not None] for n, pair in ranges.items()}
-        written = {n: [_literal(v, kinds[n]) for v in some] for n, some in values.items()}
-        return cls(kinds, written, frozenset(nulls), count, told)
+        pairs = found[len(kinds) :]
+        ranges = {n: pairs[2 * i : 2 * i + 2] for i, n in enumerate(known)}
+        told = {n: [v for v in pair if v is not None] for n, pair in ranges.items()}
+        return cls(kinds, _write(told, kinds), frozenset(nulls), count, False)
 
     def of_columns(self, named: Mapping[str, str], schema: StructType, alias: str = "") -> str:
         """SQL that holds for every row of these groups, and reads file statistics; TRUE where
@@ -127,6 +128,11 @@ def _raw(value: Column, kind: DataType) -> Column:
     if isinstance(kind, TimestampType):
         return F.unix_micros(value)
     return value if isinstance(kind, _WHOLE_NUMBERS) else value.cast("string")
+
+
+def _write(values: Mapping[str, list], kinds: Mapping[str, DataType]) -> dict[str, list[str]]:
+    """Values as SQL literals."""
+    return {name: [_literal(one, kinds[name]) for one in some] for name, some in values.items()}
 
 
 def _literal(value: object, kind: DataType) -> str:

@@ -132,6 +132,11 @@ def partition_columns(session: SparkSession, path: str) -> list[str]:
     return list(_as_java(session, _snapshot(session, path).metadata().partitionColumns()))
 
 
+def table_bytes(session: SparkSession, path: str) -> int:
+    """Bytes of all files of a table as it is now."""
+    return int(_snapshot(session, path).sizeInBytes())
+
+
 def _snapshot(session: SparkSession, path: str) -> Any:
     """Delta's own view of a table as it is now."""
     log = jvm_of(session).org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)

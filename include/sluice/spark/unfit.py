@@ -62,8 +62,7 @@ _CALLED = {
     "FlatMapCoGroupsInPandas": "applyInPandas",
     "FlatMapCoGroupsInArrow": "applyInArrow",
 }
-_FILE_COLUMN = "__metadata_col"
-"""Metadata of a column that tells of files, not of rows."""
+_OF_FILES = "_metadata"
 
 
 def list_nodes(
@@ -82,12 +81,16 @@ def list_nodes(
 
 def list_subqueries(spark: SparkSession, node: JavaObject) -> Iterator[JavaObject]:
     """The expressions of a node that hold a plan of their own."""
-    name = "org.apache.spark.sql.catalyst.expressions.PlanExpression"
+    if not holds(spark, node, "PLAN_EXPRESSION"):  # neither it nor any below it
+        return
     for expression in items(node.expressions()):
         if holds(spark, expression, "PLAN_EXPRESSION"):
-            for part in walk(expression):
-                if is_instance_of(spark.sparkContext._gateway, part, name):
-                    yield part
+            yield from (part for part in walk(expression) if _is_plan(spark, part))
+
+
+def _is_plan(spark: SparkSession, expression: JavaObject) -> bool:
+    name = "org.apache.spark.sql.catalyst.expressions.PlanExpression"
+    return bool(is_instance_of(spark.sparkContext._gateway, expression, name))
 
 
 def check_repeatable(spark: SparkSession, nodes: Iterable[JavaObject], where: str) -> None:
@@ -105,10 +108,10 @@ def check_repeatable(spark: SparkSession, nodes: Iterable[JavaObject], where: st
 def why_unrepeatable(spark: SparkSession, expression: JavaObject) -> Reason | None:
     """Why an expression may give another value for the same row, and what to do instead."""
     if not expression.deterministic():
-        return (
-            f"{_name_of(_find_culprit(expression))} gives another value whenever it is computed",
-            _BY_CHANCE,
-        )
+        culprit = _find_culprit(expression)
+        # What is wrong with a subquery is found, and told better, among its own nodes.
+        what = f"{_name_of(culprit)} gives another value whenever it is computed"
+        return None if _is_plan(spark, culprit) else (what, _BY_CHANCE)
     if holds(spark, expression, "CURRENT_LIKE"):
         named = [one for one in walk(expression) if holds(spark, one, "CURRENT_LIKE")][-1]
         return (
@@ -165,23 +168,26 @@ def _why_node(node: JavaObject) -> Reason | None:
             "that any of them may be the first",
             "Order by columns that tell any two rows apart: `ORDER BY at, id`",
         )
-    if name == "Generate" and not node.generator().deterministic():
-        return f"{_name_of(node.generator())} gives other rows whenever it is computed", _BY_CHANCE
     return None
 
 
 def _why_expressions(spark: SparkSession, node: JavaObject) -> Reason | None:
-    for expression in items(node.expressions()):
-        if (why := why_unrepeatable(spark, expression)) is not None:
-            return why
+    # Asked of all at once first: each question to the JVM takes its time, and tables are wide.
+    if not node.deterministic() or holds(spark, node, "CURRENT_LIKE"):
+        for expression in items(node.expressions()):
+            if (why := why_unrepeatable(spark, expression)) is not None:
+                return why
+    if kind(node) in ("Aggregate", "Window"):
+        for expression in items(node.expressions()):
+            if (why := _why_disordered(expression)) is not None:
+                return why
     # The columns that a query asks of files are put into the output of what it reads.
-    leaf = kind(node) == "SubqueryAlias" or node.children().isEmpty()
-    hidden = [
-        a.name() for a in items(node.output()) if leaf and a.metadata().contains(_FILE_COLUMN)
-    ]
-    if hidden:
+    if f"{_OF_FILES}#" in node.output().toString() and any(
+        one.name() == _OF_FILES and one.metadata().contains("__metadata_col")
+        for one in items(node.output())
+    ):
         return (
-            f"column `{hidden[0]}` tells of files, which are rewritten without a change of rows",
+            f"column `{_OF_FILES}` tells of files, which are rewritten without a change of rows",
             "Leave it out, or write it as a column of its own in the step that reads the files",
         )
     return None

@@ -17,6 +17,7 @@ from ..report import Counts
 from ..sinks import deliver
 from ..spark.columns import CHANGE, INPUT
 from ..spark.kept import keep_rows
+from ..spark.scans import sum_read
 from .classify import judge, leave_text
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
 from .counting import count_batch, count_inputs
@@ -119,8 +120,14 @@ def _note(plan: Plan, batch: Batch, survey: Survey, counts: Counts) -> Note:
     )
     if (made := batch.made) is None:
         return note
-    versions = dict(made.versions)
-    return replace(note, versions=versions, query=made.query, why=made.why, bytes=made.bytes)
+    return replace(
+        note,
+        versions=dict(made.versions),
+        query=made.query,
+        why=made.why,
+        scanned=sum_read(made.computing) if made.computing is not None else (0, 0),
+        size=made.size,
+    )
 
 
 def _hand_over(plan: Plan, rights: Rights, batch: Batch, unique: Unique) -> dict[str, int]:

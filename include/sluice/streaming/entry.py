@@ -69,8 +69,9 @@ def _describe_refresh(note: Note) -> RefreshReport | None:
         versions=note.versions,
         whole=note.why,
         rows_removed=note.given.gone,
-        bytes=note.bytes[0],
-        bytes_of_all=note.bytes[1],
+        rows_read=note.scanned[0],
+        bytes_read=note.scanned[1],
+        bytes_of_all=note.size,
         **note.given.groups,
     )
 

@@ -16,7 +16,8 @@ class Note:
     `counts`: of everything but the write that the commit itself is. `given`: of that write.
     `oldest`, `newest`: event times, epoch microseconds. Of a step with `groups`: `versions` of its
     inputs and digest of the `query` that its table was computed from; `why` all of it was, empty
-    where only the touched groups were; `bytes` of the files that hold them, and of all.
+    where only the touched groups were; rows and bytes that were `scanned` for it, and `size` of all
+    files of the inputs, bytes.
     """
 
     run_id: str
@@ -32,13 +33,14 @@ class Note:
     versions: dict[str, int] = field(default_factory=dict)
     query: str = ""
     why: str = ""
-    bytes: tuple[int, int] = (0, 0)
+    scanned: tuple[int, int] = (0, 0)
+    size: int = 0
 
     def as_metadata(self) -> dict:
         """The note as JSON holds it."""
         inputs = {name: counts.model_dump() for name, counts in self.inputs.items()}
         told = {**asdict(self), "counts": self.counts.model_dump(), "inputs": inputs}
-        unsaid = () if self.versions else ("versions", "query", "why", "bytes")
+        unsaid = () if self.versions else ("versions", "query", "why", "scanned", "size")
         unsaid = unsaid if inputs else (*unsaid, "inputs")
         return {name: one for name, one in told.items() if name not in unsaid}
 

@@ -13,13 +13,14 @@ from .plan import Plan
 @dataclass(frozen=True)
 class Made:
     """What a table of groups was made of. `versions`: of each input. `query`: digest of what
-    computed it. `why`: all of it was computed, empty where only the touched groups were. `bytes`:
-    of the inputs' files in which those may lie, and of all of them."""
+    computed it. `why`: all of it was computed, empty where only the touched groups were. `size`: of
+    all files of the inputs, bytes. `computing`: what has computed it, once it has."""
 
     versions: Mapping[str, int]
     query: str
     why: str = ""
-    bytes: tuple[int, int] = (0, 0)
+    size: int = 0
+    computing: DataFrame | None = None
 
 
 @dataclass(frozen=True)

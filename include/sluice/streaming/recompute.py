@@ -136,19 +136,20 @@ def _compute(
     records = _collect_records(plan, refresh, batch, changes.images)
     if batch.number:  # the first batch has all rows of all inputs
         records = kept.enter_context(keep_rows(records))
-        records.count()
-    why, sizes = changes.why, (0, 0)
+    why, size = changes.why, refresh.size(batch.frame.sparkSession)
     if not why:
         groups = kept.enter_context(keep_rows(records.select(f"{CHANGE}.group.*").distinct()))
         touched = Touched(groups, Spans.of(groups))
-        sizes = refresh.estimate(inputs, touched)
-        why = _why_whole(refresh, touched, sizes)
+        why = _why_whole(refresh, inputs, touched, size)
         inputs = inputs if why else refresh.narrow(inputs, touched)
-    rows = with_origin(refresh.compute(inputs), ENTERED)
-    rows = kept.enter_context(keep_rows(mark_time(rows, plan.step, plan.columns)))
-    rows.count()
+    elif batch.number:
+        records.count()  # so that a file that is gone is known by now
+    computing = mark_time(with_origin(refresh.compute(inputs), ENTERED), plan.step, plan.columns)
+    rows = kept.enter_context(keep_rows(computing))
+    if batch.number == plan.open_batch:
+        rows.count()  # as above
     frame = records.unionByName(rows, allowMissingColumns=True)
-    made = replace(made, why=why, bytes=sizes)
+    made = replace(made, why=why, size=size, computing=computing)
     return None if why else touched, replace(batch, frame=frame, made=made)
 
 
@@ -162,12 +163,16 @@ def _collect_records(
     return records
 
 
-def _why_whole(refresh: Refresh, touched: Touched, bytes_: tuple[int, int]) -> str:
-    """Why computing all costs less; empty where it does not."""
-    part, every = bytes_
-    if refresh.step.refresh == "always" or touched.spans.all_told or part < _MOST * every:
+def _why_whole(
+    refresh: Refresh, inputs: Mapping[str, DataFrame], touched: Touched, size: int
+) -> str:
+    """Why computing all costs less; empty where it does not. Args: size: of all inputs, bytes."""
+    if refresh.step.refresh == "always" or touched.spans.all_told:
+        return ""
+    part = refresh.estimate(inputs, touched)
+    if part < _MOST * size:
         return ""
     return (
         f"the {touched.count:,} groups that were touched lie in {format_bytes(part)} of the "
-        f"inputs' {format_bytes(every)}, so it costs less to compute all"
+        f"inputs' {format_bytes(size)}, so it costs less to compute all"
     )

@@ -26,6 +26,7 @@ from ..spark.columns import (
 )
 from ..spark.estimates import scanned_bytes
 from ..spark.groups import check_groups_kept, mark_input
+from ..spark.tables import table_bytes
 from ..spec import Input, Pipeline, Step, TableSource, group_expressions
 from ..spec.definition import digest_parts
 from ..storage import Paths
@@ -95,15 +96,18 @@ class Refresh:
         """What the query makes of its inputs."""
         return query_tables(inputs, self.folder, self.step.transform or "")
 
-    def estimate(self, inputs: Mapping[str, DataFrame], touched: Touched) -> tuple[int, int]:
-        """Bytes of the inputs' files in which rows of some groups may lie, and of all files."""
-        part = every = 0
+    def estimate(self, inputs: Mapping[str, DataFrame], touched: Touched) -> int:
+        """Bytes of the inputs' files in which rows of some groups may lie."""
+        found = 0
         for name in self.tables:
             rows = inputs[name]
             within = touched.spans.of_columns(self.named(name), rows.schema)
-            part += scanned_bytes(rows.where(within))
-            every += scanned_bytes(rows)
-        return part, every
+            found += scanned_bytes(rows.where(within))
+        return found
+
+    def size(self, session: SparkSession) -> int:
+        """Bytes of all files of the inputs that are read commit by commit."""
+        return sum(table_bytes(session, table.place) for table in self.tables.values())
 
     def narrow(self, inputs: Mapping[str, DataFrame], touched: Touched) -> dict[str, DataFrame]:
         """Those rows of the inputs that belong to some groups."""
@@ -113,7 +117,8 @@ class Refresh:
             within = rows.where(touched.spans.of_columns(named, rows.schema))
             marks = {f"_{column}": F.expr(said) for column, said in named.items()}
             groups = touched.rows.select(*[col(c).alias(f"_{c}") for c in touched.rows.columns])
-            found[name] = only_groups(within.withColumns(marks), groups).drop(*marks)
+            marked = within.withColumns(marks)
+            found[name] = only_groups(marked, groups, touched.few).drop(*marks)
         return found
 
 

@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 from ..spark.columns import col
 from ..spark.kept import keep_rows
 from ..spark.pruning import Spans
-from ..spark.tables import Commit, Transaction, frame_of
+from ..spark.tables import FEW_ROWS, Commit, Transaction, frame_of
 from ..spark.writes import append, replace_groups
 from .target import Target
 from .written import Given, Unique, Written, check_same
 
 _SIDE, _NEW, _OLD, _DIFFERS = "_side", "_new", "_old", "_differs"
+_KNOWN = "_known"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Touched:
         """How many they are."""
         return self.spans.count
 
+    @property
+    def few(self) -> bool:
+        """True where every executor can hold them."""
+        return self.count <= FEW_ROWS
+
 
 def same_group(names: tuple[str, ...], left: str, right: str) -> Column:
     """True for rows of one group, NULL being one as well."""
@@ -39,10 +45,11 @@ def same_group(names: tuple[str, ...], left: str, right: str) -> Column:
     return reduce(Column.__and__, terms)
 
 
-def only_groups(rows: DataFrame, groups: DataFrame, kind: str = "left_semi") -> DataFrame:
-    """The rows of some groups; `left_anti`: of all others."""
-    names = tuple(groups.columns)
-    return rows.alias("r").join(F.broadcast(groups.alias("g")), same_group(names, "r", "g"), kind)
+def only_groups(rows: DataFrame, groups: DataFrame, few: bool = True) -> DataFrame:
+    """The rows of some groups. Args: few: every executor can hold them."""
+    same = same_group(tuple(groups.columns), "r", "g")
+    named = groups.alias("g")
+    return rows.alias("r").join(F.broadcast(named) if few else named, same, "left_semi")
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class RefreshGroups(Target):
             touched = found["groups"]
             if self.touched is not None:
                 touched = self.touched.count
-                strange = only_groups(compared, self.touched.rows, "left_anti").count()
+                strange = found["strange"]
                 check_same(0, strange, "other groups were touched", "were computed", self.path)
             fates = {name: found[name] for name in ("inserted", "updated", "deleted")}
             fates["unchanged"] = touched - sum(fates.values())
@@ -88,7 +95,8 @@ class RefreshGroups(Target):
                 groups={"touched": touched, **fates},
             )
             come = changed.where(f"{_NEW} > 0").select(*map(col, self.groups))
-            rows = only_groups(unique.rows, come) if found["come"] else unique.rows.limit(0)
+            few = found["groups"] <= FEW_ROWS
+            rows = only_groups(unique.rows, come, few) if found["come"] else unique.rows.limit(0)
             gone = changed.where(f"{_OLD} > 0").select(*map(col, self.groups))
             yield Unique(rows, given, gone if found["go"] else None)
 
@@ -120,7 +128,7 @@ class RefreshGroups(Target):
         if self.touched is not None:
             named = dict(zip(self.groups, self.groups, strict=True))
             table = table.where(self.touched.spans.of_columns(named, table.schema))
-            table = only_groups(table, self.touched.rows)
+            table = only_groups(table, self.touched.rows, self.touched.few)
         return table.select(*map(col, self.columns))
 
     def _compare(self, rows: DataFrame) -> DataFrame:
@@ -131,11 +139,19 @@ class RefreshGroups(Target):
         sides = [F.sum(_SIDE).alias(_DIFFERS), F.count_if(F.col(_SIDE) > 0).alias(_NEW)]
         sides.append(F.count_if(F.col(_SIDE) < 0).alias(_OLD))
         by_row = new.unionByName(old).groupBy(*map(col, self.columns)).agg(*sides)
-        return by_row.groupBy(*map(col, self.groups)).agg(
+        by_group = by_row.groupBy(*map(col, self.groups)).agg(
             F.max(F.col(_DIFFERS) != 0).alias(_DIFFERS),
             F.sum(_NEW).alias(_NEW),
             F.sum(_OLD).alias(_OLD),
         )
+        if self.touched is None:
+            return by_group.withColumn(_KNOWN, F.lit(True))
+        touched = self.touched.rows.withColumn(_KNOWN, F.lit(True))
+        same = same_group(self.groups, "r", "g")
+        named = touched.alias("g")
+        named = F.broadcast(named) if self.touched.few else named
+        both = by_group.alias("r").join(named, same, "left")
+        return both.select("r.*", f"g.{_KNOWN}")
 
 
 def _measures() -> list[Column]:
@@ -150,6 +166,7 @@ def _measures() -> list[Column]:
         F.count_if(new & ~old).alias("inserted"),
         F.count_if(new & old & differs).alias("updated"),
         F.count_if(~new).alias("deleted"),
+        F.count_if(F.col(_KNOWN).isNull()).alias("strange"),
         total(_NEW, F.lit(True)).alias("new"),
         total(_NEW, differs).alias("come"),
         total(_OLD, differs).alias("go"),
