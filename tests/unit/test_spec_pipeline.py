@@ -141,7 +141,7 @@ def test_a_right_file_is_read(tmp_path):
             "schedule",
             "sometimes",
             "not a schedule; write cron ('0 6 * * *'), a preset ('@daily'), "
-            "a duration ('30 minutes') or null",
+            "a duration ('30 minutes'), {after: [orders.orders]} or null",
         ),
         ("budget", "long", "budget: not a duration"),
         (

@@ -135,7 +135,7 @@ def _review(pipeline: Pipeline, file: Path, lines: "Lines") -> list[str]:
     """Warnings of what may not be meant. Raises SpecError of all that cannot be meant."""
     from ..spec.review import review_pipeline
 
-    check_schedule(pipeline.schedule, str(file), lines.describe(("schedule",)))
+    check_schedule(pipeline.schedule, str(file), lines.describe(("schedule", "or_at")))
     found = review_pipeline(pipeline, file)
     errors = [finding.to_error(file, lines) for finding in found if not finding.warns]
     if errors:

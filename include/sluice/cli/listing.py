@@ -1,12 +1,10 @@
 """The verb that shows every pipeline: list."""
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ..errors import SluiceError
 from ..report import RunReport, latest_report
-from ..spec import Pipeline, find_pipelines, load_pipeline
-from ..spec.quantities import format_duration
+from ..spec import describe_schedule, find_pipelines, load_pipeline
 from .app import Root, app, pipelines_folder
 
 if TYPE_CHECKING:  # the other verbs start sooner without
@@ -34,7 +32,7 @@ def list_pipelines(root: Root = None) -> None:
             continue
         last = latest_report(pipeline.paths(root).reports())
         steps = ", ".join(step.name for step in pipeline.steps)
-        rows.append((path.stem, _describe_schedule(pipeline), last, steps))
+        rows.append((path.stem, describe_schedule(pipeline.schedule), last, steps))
     whole = _list_rows(rows, whole=True)
     needed = Measurement.get(out, out.options.update(max_width=_WIDEST), whole).maximum
     out.print(whole if needed <= out.width else _list_rows(rows, whole=False))
@@ -63,9 +61,3 @@ def _list_rows(rows: list[tuple[str, str, RunReport | None, str]], whole: bool) 
         rest = (counts.line if whole else f"{counts.written:,}") if counts else ""
         table.add_row(name, schedule, *([steps] if whole else []), *seen, rest)
     return table
-
-
-def _describe_schedule(pipeline: Pipeline) -> str:
-    if isinstance(pipeline.schedule, timedelta):
-        return f"every {format_duration(pipeline.schedule)}"
-    return pipeline.schedule or "by hand"

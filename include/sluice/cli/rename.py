@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..errors import SluiceError, SpecError
-from ..spec import Pipeline, find_pipelines, load_pipeline
+from ..spec import After, Pipeline, find_pipelines, load_neighbours, load_pipeline
 from ..spec.rename import rename_in_text
 from ..storage import PROJECT
 from .app import Root, Spec, app, load, out
@@ -40,6 +40,7 @@ def rename(
         table = renamed.steps[[s.name for s in pipeline.steps].index(step)].target_path(paths)
         out.print(f"{pipeline.name}.{step} is now {pipeline.name}.{new}")
         out.print(f"Its checkpoint and tables stay: {table or paths.checkpoint(new)}")
+        _tell_waiting(renamed, {f"{pipeline.name}.{step}"})
         return
     out.print(f"{pipeline.name} is now {new}: {target}")
     out.print(f"Its tables, checkpoints and reports stay under {paths.pipeline}")
@@ -49,6 +50,15 @@ def rename(
     )
     for other in _find_mentions(file.name):
         out.print(f"Look at {other}: it names {file.name}")
+    _tell_waiting(renamed, {f"{pipeline.name}.{one.name}" for one in pipeline.steps})
+
+
+def _tell_waiting(renamed: Pipeline, gone: set[str]) -> None:
+    """Say which pipelines beside it run after a step of a name that is gone."""
+    for other in load_neighbours(renamed, gone):
+        named = other.schedule.steps if isinstance(other.schedule, After) else []
+        for step in sorted(gone.intersection(named)):
+            out.print(f"Look at the schedule of {other.name}: it waits for {step}")
 
 
 def _refuse_taken(pipeline: Pipeline, file: Path, new: str, step: str | None) -> None:

@@ -7,15 +7,16 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, Asset, Param
+from airflow.sdk import DAG, Param
 
 from ..errors import SpecError
 from ..spec import Pipeline, find_pipelines, load_pipeline
+from .assets import step_asset
 from .deliver import DeliverOperator
 from .named import pipelines_folder
 from .pools import pool_name
 from .submit import RunPipelineOperator
-from .tasks import asset_name, gate_task, probe_task
+from .tasks import gate_task, probe_task
 from .timetable import backfill_timetable, scheduled_timetable
 
 BACKFILL = "_backfill"
@@ -80,11 +81,8 @@ def _add_tasks(pipeline: Pipeline, file: str, *, backfill: bool) -> RunPipelineO
 
 
 def _gate_task(pipeline: Pipeline):
-    assets = [
-        Asset(name=asset_name(pipeline.name, step.name), group="sluice") for step in pipeline.steps
-    ]
     return gate_task.override(
-        outlets=assets,
+        outlets=[step_asset(pipeline.name, step.name) for step in pipeline.steps],
         execution_timeout=MARGIN,
         retries=1,
         doc_md="Publishes the asset events, or blocks what is downstream.",

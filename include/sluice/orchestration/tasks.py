@@ -4,7 +4,7 @@ import logging
 import os
 from datetime import datetime
 
-from airflow.sdk import Asset, task
+from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 
 from ..backlog import StepBacklog, measure_pipeline, note_idle_audits
@@ -12,6 +12,7 @@ from ..errors import SluiceError
 from ..report.model import Outcome, RuleResult, RunReport
 from ..report.store import list_reports, read_report
 from ..spec import load_pipeline
+from .assets import step_asset
 from .connections import export_connections
 from .named import paths_of, pipelines_folder
 
@@ -177,15 +178,10 @@ def judge_report(pipeline_name: str, run_id: str, ti, outlet_events) -> None:
         "status": report.status,
     }
     for step in report.steps:
-        outlet_events[Asset(name=asset_name(report.pipeline, step.name))].extra = about | {
+        outlet_events[step_asset(report.pipeline, step.name)].extra = about | {
             "counts": step.counts.model_dump(),
             "versions": step.versions,
         }
-
-
-def asset_name(pipeline: str, step: str) -> str:
-    """The name other DAGs wait for."""
-    return f"sluice.{pipeline}.{step}"
 
 
 @task.short_circuit(task_id="probe")

@@ -1,9 +1,11 @@
-"""When DAGs run: a pipeline's schedule as a timetable with data intervals, and its twin that only
-backfills use.
+"""When DAGs run: a pipeline's schedule as a timetable with data intervals or as assets to wait for,
+and its twin that only backfills use.
 """
 
 from datetime import timedelta
+from typing import Any
 
+from airflow.sdk import AssetOrTimeSchedule
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.timetables.interval import (
     CronDataIntervalTimetable,
@@ -11,8 +13,9 @@ from airflow.timetables.interval import (
     _DataIntervalTimetable,
 )
 
-from ..spec import check_schedule
+from ..spec import After, Schedule, check_schedule, clock_of
 from ..spec.schedule import WITHOUT_INTERVAL
+from .assets import awaited_assets
 
 DAILY = "0 0 * * *"
 
@@ -51,24 +54,31 @@ class BackfillDeltaTimetable(_OnlyBackfilled, DeltaDataIntervalTimetable):
     """Intervals of a fixed length, for backfills."""
 
 
-def scheduled_timetable(schedule: timedelta | str | None, where: str) -> object:
+def scheduled_timetable(schedule: Schedule, where: str) -> object:
     """What `DAG(schedule=...)` takes; cron text gets data intervals (Airflow's own default gives
     them length zero). Raises SpecError."""
-    if schedule is None:
-        return None
-    if isinstance(schedule, timedelta):
-        return DeltaDataIntervalTimetable(schedule)
     check_schedule(schedule, where)
-    if schedule in WITHOUT_INTERVAL:
-        return schedule
-    return CronDataIntervalTimetable(schedule, "UTC")
+    timetable = _follow_clock(clock_of(schedule))
+    if not isinstance(schedule, After):
+        return timetable
+    assets = awaited_assets(schedule)
+    return assets if timetable is None else AssetOrTimeSchedule(assets=assets, timetable=timetable)
 
 
-def backfill_timetable(schedule: timedelta | str | None, where: str) -> object:
+def _follow_clock(clock: timedelta | str | None) -> Any:
+    if isinstance(clock, timedelta):
+        return DeltaDataIntervalTimetable(clock)
+    if clock is None or clock in WITHOUT_INTERVAL:
+        return clock
+    return CronDataIntervalTimetable(clock, "UTC")
+
+
+def backfill_timetable(schedule: Schedule, where: str) -> object:
     """The same intervals for backfills; daily where the schedule has none. Raises SpecError."""
-    if isinstance(schedule, timedelta):
-        return BackfillDeltaTimetable(schedule)
     check_schedule(schedule, where)
-    if schedule is None or schedule in WITHOUT_INTERVAL:
+    clock = clock_of(schedule)
+    if isinstance(clock, timedelta):
+        return BackfillDeltaTimetable(clock)
+    if clock is None or clock in WITHOUT_INTERVAL:
         return BackfillCronTimetable(DAILY, "UTC")
-    return BackfillCronTimetable(schedule, "UTC")
+    return BackfillCronTimetable(clock, "UTC")

@@ -23,7 +23,7 @@ from .quantities import format_duration
 from .records import Records
 from .rules import ROW_LEVEL, RuleSpec, rule_columns
 from .run import Refill, RunRequest, Window, clean_run_id
-from .schedule import check_schedule
+from .schedule import After, Schedule, check_schedule, clock_of, describe_schedule
 from .sink import SINKS, Sink
 from .sink_kind import SinkKind
 from .source import SOURCES, Source
@@ -37,6 +37,7 @@ from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, never_e
 
 __all__ = [
     "AVAILABLE_NOW",
+    "After",
     "ONLY",
     "ROW_LEVEL",
     "SINKS",
@@ -67,6 +68,7 @@ __all__ = [
     "RuleSpec",
     "Refill",
     "RunRequest",
+    "Schedule",
     "Security",
     "Sink",
     "SinkKind",
@@ -84,8 +86,10 @@ __all__ = [
     "check_trial",
     "clean_run_id",
     "client_config",
+    "clock_of",
     "connection_variable",
     "describe_limits",
+    "describe_schedule",
     "describe_trigger",
     "find_pipelines",
     "format_duration",

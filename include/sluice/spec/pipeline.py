@@ -13,7 +13,7 @@ from .file_source import FileSource
 from .lines import At
 from .model import FieldError, Options, Spec
 from .quantities import Duration
-from .schedule import Schedule
+from .schedule import After, Schedule
 from .source_kind import SourceKind
 from .spark_settings import why_refused
 from .step import NAME, Step
@@ -31,7 +31,8 @@ class Pipeline(Spec):
     """Markdown; the DAG's documentation page in Airflow."""
     owner: str = "data-engineering"
     schedule: Schedule = None
-    """Cron text, a preset, a duration, or null for runs by hand."""
+    """Cron text, a preset, a duration, `{after: [orders.orders]}` for when other pipelines have
+    written, or null for runs by hand."""
     start_date: datetime = datetime(2026, 1, 1)
     """First moment of the schedule and the earliest a backfill may reach; UTC when no zone is
     given."""
@@ -92,6 +93,19 @@ class Pipeline(Spec):
                     f"step {step.name}: trigger {trigger_kind(step.trigger)} takes all the time of "
                     "a run, so no step after it would get any; make it the last step",
                     *("steps", number, "trigger"),
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _check_after(self) -> "Pipeline":
+        awaited = self.schedule.places if isinstance(self.schedule, After) else {}
+        for step, at in awaited.items():
+            if step.partition(".")[0] == self.name:
+                raise FieldError(
+                    f"the schedule waits for {step}, a step of this pipeline: it would wake itself",
+                    *at,
+                    do="Leave it out: the steps of a pipeline run together, and one that reads "
+                    "another waits for it",
                 )
         return self
 

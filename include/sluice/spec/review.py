@@ -23,10 +23,11 @@ from .file_source import FileSource
 from .foreach_sink import ForeachBatchSink, ForeachSink
 from .input import Input
 from .lines import At, Lines
-from .loader import load_neighbours
+from .loader import find_pipelines, load_neighbours
 from .pipeline import Pipeline
 from .reader_options import describe_options
 from .rules import RuleSpec
+from .schedule import After
 from .step import Step
 from .types import find_wrong_type
 
@@ -71,7 +72,33 @@ def review_pipeline(pipeline: Pipeline, file: Path) -> list[Finding]:
     for number, step in enumerate(pipeline.steps):
         for finding in _review_step(step, pipeline.folder):
             found.append(_below(("steps", number), finding))
-    return [*found, *_review_cleaning(pipeline)]
+    return [*found, *_review_after(pipeline), *_review_cleaning(pipeline)]
+
+
+def _review_after(pipeline: Pipeline) -> Iterator[Finding]:
+    """Steps that the schedule waits for and the pipelines beside this one do not have."""
+    awaited = pipeline.schedule.places if isinstance(pipeline.schedule, After) else {}
+    names = {step: step.partition(".")[0] for step in awaited}
+    others = {other.name: other for other in load_neighbours(pipeline, names.values())}
+    for step, at in awaited.items():
+        other = others.get(names[step])
+        if other is None:
+            beside = [file.stem for file in find_pipelines(pipeline.folder)]
+            what = f"no other pipeline of this folder that can be read is named {names[step]}"
+            do = suggest(names[step], [name for name in beside if name != pipeline.name])
+            yield Finding(at, what, step, do or f"It wakes by the asset sluice.{step} only", True)
+            continue
+        steps = [f"{other.name}.{one.name}" for one in other.steps]
+        if step not in steps:
+            what = f"pipeline {other.name} has no such step, so the schedule would wait for ever"
+            yield Finding(at, what, step, suggest(step, steps) or f"It has {', '.join(steps)}")
+        elif isinstance(other.schedule, After) and _waits_for(pipeline, other.schedule):
+            what = f"pipeline {other.name} waits for this one as well: each would wake the other"
+            yield Finding(at, what, step, "Leave it out in one of them", warns=True)
+
+
+def _waits_for(pipeline: Pipeline, schedule: After) -> bool:
+    return any(step.partition(".")[0] == pipeline.name for step in schedule.steps)
 
 
 def _review_cleaning(pipeline: Pipeline) -> Iterator[Finding]:
