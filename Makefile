@@ -63,12 +63,12 @@ chaos: $(READY) ## Do in N histories of ten acts what people do to a pipeline, i
 	@SLUICE_CHAOS=$(or $(N),200) SLUICE_CHAOS_SEED=$(or $(SEED),20260101) \
 	  $(BIN)/python -m pytest -q -s --tb=short -p no:logging tests/crash/test_operator.py
 
-crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka, JOIN_KILLS of a join, SESSION_KILLS of sessions and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
+crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka, JOIN_KILLS of a join, SESSION_KILLS of sessions, REFRESH_KILLS of a chain of refreshed steps and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
 	@$(BIN)/sluice jars fetch core kafka broker jdbc
 	@SLUICE_CRASH_SIZE=$(or $(N),$(SIZE),50) SLUICE_RACES=$(or $(RACES),12) SLUICE_SUPERVISOR_KILLS=$(or $(SUPERVISORS),4) SLUICE_CRASH_SEED=$(or $(SEED),20260101) \
 	  SLUICE_KAFKA_KILLS=$(or $(KAFKA_KILLS),30) SLUICE_JOIN_KILLS=$(or $(JOIN_KILLS),20) \
-	  SLUICE_SESSION_KILLS=$(or $(SESSION_KILLS),20) \
-	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_kafka_kills.py tests/crash/test_join_kills.py tests/crash/test_session_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
+	  SLUICE_SESSION_KILLS=$(or $(SESSION_KILLS),20) SLUICE_REFRESH_KILLS=$(or $(REFRESH_KILLS),20) \
+	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_kafka_kills.py tests/crash/test_join_kills.py tests/crash/test_session_kills.py tests/crash/test_refresh_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
 
 lint: $(INSTALLED) ## Check style, format, types and the direction of imports
 	@$(BIN)/ruff check .
