@@ -23,8 +23,10 @@ def find_blocks(document: Path) -> list[re.Match]:
 
 
 def hide_sizes(text: str) -> str:
-    """What a report says of states without their bytes, which hang on how well they were
-    compressed."""
+    """What a report says of states and of files without their bytes, which hang on how well they
+    were compressed, and without the rows in these files, which hang on how many there are."""
+    files = r"from [\d,]+ rows in files of [\d.]+ [kM]?B(, [\d.]+% of the inputs' [\d.]+ [kM]?B)?"
+    text = re.sub(files, "from files", text)
     return re.sub(r"held in state \([\d.]+ k?B", "held in state (300 B", text)
 
 

@@ -20,9 +20,10 @@ def find_report(root: Path) -> Path:
 
 def take_picture(report: Path, picture: Path) -> None:
     """The head of a report as a person sees it, in light colours."""
+    program = find_browser()  # it asks playwright itself, which starts once at a time
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.goto(report.resolve().as_uri())

@@ -26,7 +26,7 @@ class Driven:
 
     def rows(self, table: str, *columns: str, run: int = -1) -> Counter:
         """A table as a multiset, as a run left it."""
-        place = f"{self.root}/tables/{self.name}/{table}"
+        place = f"{self.root}/tables/{self.reports[run].pipeline}/{table}"
         versions = {at: n for step in self.reports[run].steps for _, at, n in list_tables(step)}
         rows = self.spark.read.format("delta").option("versionAsOf", versions[place]).load(place)
         return Counter(tuple(row) for row in rows.selectExpr(*columns).collect())

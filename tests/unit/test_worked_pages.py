@@ -29,8 +29,9 @@ def test_every_folder_of_a_worked_pipeline_can_be_demonstrated():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_worked_pipeline_can_be_loaded_and_makes_no_dag_until_it_is_copied(name):
-    assert load_pipeline(find_file(name)).name == name
-    assert name not in [path.stem for path in find_pipelines(PIPELINES)]
+    file = find_file(name)
+    assert load_pipeline(file).name == file.stem
+    assert file.stem not in [path.stem for path in find_pipelines(PIPELINES)]
 
 
 @pytest.mark.parametrize("name", NAMES)

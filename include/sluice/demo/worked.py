@@ -13,7 +13,7 @@ from ..report.summary import balance_notes, list_warnings
 from ..runner import run_pipeline
 from ..spec import RunRequest
 from ..storage import PIPELINES
-from . import activity, ads, cloudtrail, devices, logs, signals, wordcount
+from . import activity, ads, cloudtrail, devices, logs, retail, signals, wordcount
 from .landing import Deliver, Landing, deliver_files
 
 
@@ -34,10 +34,11 @@ WORKED = {
     "cloudtrail": Worked(cloudtrail.generate_landings),
     "devices": Worked(devices.generate_landings, devices.deliver_messages),
     "logs": Worked(logs.generate_landings),
+    "retail": Worked(retail.generate_landings),
     "signals": Worked(signals.generate_landings),
     "wordcount": Worked(wordcount.generate_landings, wordcount.deliver_lines, seconds=20),
 }
-"""By name; the YAML of each is `include/pipelines/<name>/<name>.yaml`."""
+"""By name; the YAML of each is the one in `include/pipelines/<name>`."""
 
 _LONGER = 3
 """Times as long a trial is given that read too little: Spark may have needed longer to start."""
@@ -53,7 +54,7 @@ def find_file(name: str) -> Path:
             do=f"{suggest(name, list(WORKED))}There are: {', '.join(WORKED)}; without NAME the "
             "demo is that of the orders",
         )
-    return PIPELINES / name / f"{name}.yaml"
+    return next((PIPELINES / name).glob("*.yaml"))
 
 
 def run_worked(name: str, root: Path, say: Callable[[str], None]) -> list[RunReport]:
