@@ -39,8 +39,7 @@ def run_pipeline(request: RunRequest, progress: Progress = UNWATCHED) -> RunRepo
     story, rights = Story(request), Rights(request.run_id, {}, [], 0.0)
     with ExitStack() as held:  # let go only after the report: it is a write like any other
         try:
-            pipeline = story.mode.choose(load_pipeline(request.pipeline))
-            story.begin(pipeline)
+            pipeline = story.begin(load_pipeline(request.pipeline))
             check_trial(pipeline, story.mode.is_trial)
             refuse_doubling(pipeline, request)
             rights = _take_rights(held, pipeline, story)

@@ -44,6 +44,7 @@ class Story:
         self._paths = Paths.under(request.root, self.name)
         self._begun: list[Teller] = []
         self._order: dict[str, int] = {}
+        self._left_out: list[str] = []
         self.spark: dict[str, str] = {}
 
     @property
@@ -51,10 +52,14 @@ class Story:
         """Where the run's tables, checkpoints and reports lie."""
         return self.mode.place(self._paths)
 
-    def begin(self, pipeline: Pipeline) -> None:
-        """Tell of this pipeline; before its file is read, the file's name stands for it."""
+    def begin(self, pipeline: Pipeline) -> Pipeline:
+        """Tell of this pipeline; before its file is read, the file's name stands for it. Out: the
+        pipeline with the steps that this kind of run works on. Raises SpecError for none."""
         self.name, self._paths = pipeline.name, pipeline.paths(self.request.root)
-        self._order = {step.name: number for number, step in enumerate(pipeline.steps)}
+        chosen = self.mode.choose(pipeline)
+        self._order = {step.name: number for number, step in enumerate(chosen.steps)}
+        self._left_out = [one.name for one in pipeline.steps if one.name not in self._order]
+        return chosen
 
     def add(self, tally: Teller) -> None:
         """Tell of a step as well."""
@@ -76,6 +81,18 @@ class Story:
             if tally.step == step:
                 tally.warn(*sentences)
 
+    def _tell_steps(self) -> list[StepReport]:
+        """The steps' parts of the report; the last says which steps follow in another run."""
+        steps = [tally.report() for tally in self.tallies]
+        if not steps or not self._left_out:
+            return steps
+        told = (
+            f"{', '.join(self._left_out)}: a backfill leaves steps with `groups` out, and what "
+            "reads them; the next scheduled run refreshes the groups that it touched"
+        )
+        last = steps[-1]
+        return [*steps[:-1], last.model_copy(update={"warnings": [*last.warnings, told]})]
+
     def tell(self, ending: Ending) -> RunReport:
         """The report. A table-level `stop` rule is judged at the end, on all rows of the run."""
         window = self.mode.window
@@ -90,7 +107,7 @@ class Story:
             status=ending.status,
             exit_code=ending.exit_code,
             error=ending.error,
-            steps=[tally.report() for tally in self.tallies],
+            steps=self._tell_steps(),
             seconds_up=seconds,
             core_seconds=core_seconds,
             spark=self.spark,

@@ -1,0 +1,119 @@
+"""A step with `groups`: what its file may say, and which runs work on it."""
+
+import re
+
+import pytest
+import yaml
+from sluice.errors import SpecError
+from sluice.report.story import Story
+from sluice.spec import RunRequest, Window, group_expressions, load_pipeline
+
+ORDERS = {"kind": "table", "path": "orders"}
+RETURNS = {"kind": "table", "path": "returns"}
+FILES = {"kind": "files", "path": "x", "format": "json", "schema": {"at": "timestamp"}}
+BOTH = {"orders": {"source": ORDERS}, "returns": {"source": RETURNS}}
+
+
+def write(folder, *steps: dict):
+    """A pipeline file with these steps, of which each says what it says beside the usual."""
+    usual = {"name": "daily", "transform": "daily.sql", "groups": {"day": "date(at)"}}
+    told = [{**usual, **step} for step in steps]
+    told = [{name: value for name, value in step.items() if value is not None} for step in told]
+    for name in ("daily", "next", "some"):
+        (folder / f"{name}.sql").write_text("SELECT * FROM source")
+    file = folder / "gold.yaml"
+    file.write_text(yaml.safe_dump({"name": "gold", "schedule": None, "steps": told}))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"source": FILES}, "refreshed from Delta tab"),
+        ({"source": {"kind": "table", "name": "a.orders"}}, "write `path` in place of `name`"),
+        ({"source": ORDERS | {"change_feed": True}}, "leave `change_feed` out"),
+        ({"source": ORDERS | {"start": "latest"}}, "leave `start` out"),
+        ({"source": ORDERS | {"max_files_per_batch": 3}}, "leave `max_files_per_batch` out"),
+        ({"source": ORDERS, "transform": None}, "need a `transform`"),
+        (
+            {"source": ORDERS, "dedup": {"keys": "*", "within": "forever"}},
+            "takes no `dedup`: copies are what the query",
+        ),
+        ({"source": ORDERS, "event_time": {"column": "at"}}, "takes no `event_time`"),
+        ({"source": ORDERS, "state_store": "hdfs"}, "takes no `state_store`"),
+        ({"source": ORDERS, "trigger": "once"}, "refreshed once a run"),
+        ({"source": ORDERS, "sink": {"kind": "delta", "mode": "complete"}}, "says nothing"),
+        (
+            {"source": ORDERS, "sink": [{"kind": "delta"}, {"kind": "console"}]},
+            "writes its table only, and console could not be told",
+        ),
+        ({"source": ORDERS, "groups": {"_day": "date(at)"}}, "names that start with `_`"),
+        ({"inputs": BOTH, "groups": {"day": {"orders": "date(at)"}}}, "a row of returns; write it"),
+        (
+            {"inputs": BOTH, "groups": {"day": {"orders": "at", "returns": "at", "x": "at"}}},
+            "'x' is no input that is read commit by commit; there are orders, returns",
+        ),
+        (
+            {"inputs": BOTH | {"orders": {"source": ORDERS, "transform": "some.sql"}}},
+            "reads its inputs as they are; write `transform` in the step that makes the table",
+        ),
+    ],
+)
+def test_what_a_refresh_cannot_give_is_refused_with_what_to_write(tmp_path, said, message):
+    with pytest.raises(SpecError, match=re.escape(message)):
+        load_pipeline(write(tmp_path, said))
+
+
+def test_groups_are_the_same_for_all_inputs_or_said_by_each(tmp_path):
+    (step,) = load_pipeline(write(tmp_path, {"inputs": BOTH})).steps
+    assert group_expressions(step) == {"day": {"orders": "date(at)", "returns": "date(at)"}}
+    own = {"day": {"orders": "date(at)", "returns": "date(returned_at)"}}
+    (step,) = load_pipeline(write(tmp_path, {"inputs": BOTH, "groups": own})).steps
+    assert group_expressions(step) == own
+
+
+def test_a_static_input_needs_no_group(tmp_path):
+    inputs = {**BOTH, "products": {"source": ORDERS, "static": True}}
+    (step,) = load_pipeline(write(tmp_path, {"inputs": inputs})).steps
+    assert group_expressions(step)["day"].keys() == BOTH.keys()
+
+
+def test_a_refreshed_table_keeps_a_feed_of_its_changes_unless_the_file_says_otherwise(tmp_path):
+    (step,) = load_pipeline(write(tmp_path, {"source": ORDERS})).steps
+    assert step.keeps_changes
+    sink = {"kind": "delta", "properties": {"delta.enableChangeDataFeed": "false"}}
+    (step,) = load_pipeline(write(tmp_path, {"source": ORDERS, "sink": sink})).steps
+    assert not step.keeps_changes
+
+
+def test_a_stream_of_new_rows_cannot_follow_a_refreshed_table_and_its_changes_can(tmp_path):
+    first = {"source": ORDERS}
+    plain = {"name": "copy", "transform": None, "groups": None}
+    reader = {**plain, "source": {"kind": "table", "step": "daily"}}
+    with pytest.raises(SpecError, match="with `groups` rows of it give way to later ones"):
+        load_pipeline(write(tmp_path, first, reader))
+    follower = {**plain, "source": {"kind": "table", "step": "daily", "change_feed": True}}
+    load_pipeline(write(tmp_path, first, follower))
+    load_pipeline(
+        write(
+            tmp_path,
+            first,
+            {**reader, **{"groups": {"day": "day"}, "name": "next"}} | {"transform": "next.sql"},
+        )
+    )
+
+
+def test_a_backfill_leaves_refreshed_steps_and_their_readers_to_the_next_scheduled_run(tmp_path):
+    silver = {"name": "orders", "groups": None, "transform": None, "source": ORDERS}
+    daily = {"source": {"kind": "table", "step": "orders"}}
+    feed = {"kind": "table", "step": "daily", "change_feed": True}
+    copy = {"name": "copy", "transform": None, "groups": None, "source": feed}
+    file = write(tmp_path, silver, daily, copy)
+    window = Window(start="2026-01-01", end="2026-01-02")
+    asked = RunRequest(pipeline=str(file), root=str(tmp_path), window=window)
+    chosen = Story(asked).begin(load_pipeline(file))
+    assert [step.name for step in chosen.steps] == ["orders"]
+    scheduled = RunRequest(pipeline=str(file), root=str(tmp_path))
+    assert len(Story(scheduled).begin(load_pipeline(file)).steps) == 3
+    with pytest.raises(SpecError, match="every step has `groups`"):
+        Story(asked).begin(load_pipeline(write(tmp_path, {"source": ORDERS})))
