@@ -112,6 +112,19 @@ def test_a_step_without_groups_is_refused_with_what_compares_it(spark, kept):
         kept.verify()
 
 
+def test_a_step_that_is_reset_writes_no_more_than_what_differs(spark, kept):
+    spark.sql(f"DELETE FROM {kept.table} WHERE id = 7")
+    spark.sql(f"UPDATE {kept.table} SET _run_id = 'before'")
+    asked = ["reset", "--spec", str(kept.spec), "--step", "kept", "--root", str(kept.root)]
+    told = CliRunner().invoke(app, [*asked, "--yes"])
+    assert told.exit_code == 0, told.output
+    assert "writes those that differ" in told.output
+    kept.run()
+    assert kept.verify().equal
+    fresh = spark.sql(f"SELECT DISTINCT bucket FROM {kept.table} WHERE _run_id <> 'before'")
+    assert [row[0] for row in fresh.collect()] == [7]
+
+
 def test_the_verb_exits_with_6_where_a_table_differs(spark, kept):
     asked = ["verify", "--spec", str(kept.spec), "--root", str(kept.root)]
     told = CliRunner().invoke(app, asked)

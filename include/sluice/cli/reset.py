@@ -85,7 +85,7 @@ def _find(pipeline: Pipeline, name: str) -> Step:
 def _refuse_doubling(pipeline: Pipeline, step: Step, paths: Paths, meant: bool) -> None:
     """Raise SpecError where rows that are read again would stand beside those there are."""
     target = step.target_path(paths)
-    if meant or step.remembers or not target or not table_version(target):
+    if meant or step.remembers or step.groups or not target or not table_version(target):
         return
     raise SpecError(
         "this step keeps no keys of its rows, so all that it reads again would be there twice",
@@ -113,7 +113,10 @@ def _describe(pipeline: Pipeline, step: Step, paths: Paths, tables: bool) -> Ite
             count = count_rows(table)
             rows = "its rows" if count is None else f"{count:,} row(s)"
             yield f"  {'goes' if tables else 'stays'}: {table.name}, {rows}: {table.path}"
-    yield f"  the next run reads {_measure(pipeline, step, paths)} from the start of the source"
+    if step.groups and not tables:
+        yield "  the next run computes all groups, and writes those that differ from the table's"
+    else:
+        yield f"  the next run reads {_measure(pipeline, step, paths)} from the start of the source"
     for title in step.followers if step.target is not None else step.further_sinks:
         yield f"  {title} keeps what it has; {_describe_follower(tables or step.target is None)}"
     for other in pipeline.steps if tables else ():
