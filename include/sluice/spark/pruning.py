@@ -34,6 +34,12 @@ _DATE = re.compile(r"(?:to_)?date\(\s*`?(\w+)`?\s*\)|cast\(\s*`?(\w+)`?\s+as\s+d
 _TRUNC = re.compile(
     r"date_trunc\(\s*'(year|quarter|month|week|day|hour|minute|second)'\s*,\s*`?(\w+)`?\s*\)", re.I
 )
+_DATE_OF_TRUNC = re.compile(
+    r"(?:to_)?date\(\s*(date_trunc\(\s*'(?:year|quarter|month|week|day)'.*\))\s*\)", re.I
+)
+_TRUNC_DATE = re.compile(
+    r"trunc\(\s*(?:date\(\s*`?(\w+)`?\s*\)|`?(\w+)`?)\s*,\s*'(year|quarter|month|week)'\s*\)", re.I
+)
 
 
 @dataclass(frozen=True)
@@ -117,10 +123,17 @@ def _read(said: str) -> tuple[str, str] | None:
         return found[1], ""
     if found := _DATE.fullmatch(text):
         return found[1] or found[2], "1 DAY"
+    if found := _DATE_OF_TRUNC.fullmatch(text):
+        return _read(found[1])
     if found := _TRUNC.fullmatch(text):
-        unit = found[1].upper()
-        return found[2], "3 MONTH" if unit == "QUARTER" else f"1 {unit}"
+        return found[2], _length(found[1])
+    if found := _TRUNC_DATE.fullmatch(text):
+        return found[1] or found[2], _length(found[3])
     return None
+
+
+def _length(unit: str) -> str:
+    return "3 MONTH" if unit.upper() == "QUARTER" else f"1 {unit.upper()}"
 
 
 def _raw(value: Column, kind: DataType) -> Column:
