@@ -130,6 +130,9 @@ def test_the_verb_exits_with_6_where_a_table_differs(spark, kept):
     told = CliRunner().invoke(app, asked)
     assert told.exit_code == 0, told.output
     assert "equal to the query over source at version 0" in told.output
+    told = CliRunner().invoke(app, [*asked, "--step", "kept", "--sample", "1"])
+    assert told.exit_code == 0, told.output
+    assert "in 1.0000% of its groups, equal to" in told.output
     spark.sql(f"DELETE FROM {kept.table} WHERE id = 7")
     told = CliRunner().invoke(app, [*asked, "--json"])
     assert told.exit_code == ExitCode.TERMINAL
