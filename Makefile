@@ -58,10 +58,10 @@ $(DUCKDB): $(INSTALLED)
 	@$(BIN)/uv pip install -q --python $(BIN)/python duckdb==2.0.0 || $(BIN)/python -m pip install -q duckdb==2.0.0
 	@touch $@
 
-chaos: $(READY) ## Do in N histories of ten acts what people do to a pipeline, in any order, with SEED; each is compared with an oracle
+chaos: $(READY) ## Do in N histories of ten acts what people do to a pipeline, in any order, with SEED; each is compared with an oracle; REFRESHES=3 instead: histories for each query that is refreshed
 	@$(BIN)/sluice jars fetch core kafka broker jdbc
-	@SLUICE_CHAOS=$(or $(N),200) SLUICE_CHAOS_SEED=$(or $(SEED),20260101) \
-	  $(BIN)/python -m pytest -q -s --tb=short -p no:logging tests/crash/test_operator.py
+	@SLUICE_CHAOS=$(or $(N),200) SLUICE_CHAOS_SEED=$(or $(SEED),20260101) SLUICE_REFRESHES=$(REFRESHES) SLUICE_SEED=$(or $(SEED),20260101) \
+	  $(BIN)/python -m pytest -q -s --tb=short -p no:logging $(if $(REFRESHES),tests/spark/test_refresh.py,tests/crash/test_operator.py)
 
 crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka, JOIN_KILLS of a join, SESSION_KILLS of sessions, REFRESH_KILLS of a chain of refreshed steps and SUPERVISORS of Airflow's at random moments, race RACES pairs of runs, and compare the tables
 	@$(BIN)/sluice jars fetch core kafka broker jdbc

@@ -20,12 +20,6 @@ JOINS = {
         DAYS,
         BOTH,
     ),
-    "right_join": Query(
-        """SELECT r.customer, r.id, o.id AS bought FROM orders o
-          RIGHT JOIN returns r ON o.customer = r.customer AND o.product = r.product""",
-        CUSTOMER,
-        BOTH,
-    ),
     "full_join": Query(
         """SELECT coalesce(o.day, r.day) AS day, sold, back FROM
           (SELECT date(at) AS day, sum(amount) AS sold FROM orders GROUP BY 1) o FULL JOIN

@@ -61,11 +61,6 @@ OF_SUMS = {
           count(DISTINCT customer) AS people, array_sort(collect_list(id)) AS ids
           FROM source GROUP BY 1"""
     ),
-    "percentiles": Query(
-        """SELECT country, percentile(quantity, 0.25) AS quarter, median(quantity) AS half
-          FROM source GROUP BY country""",
-        COUNTRY,
-    ),
     "several_rows_a_group": Query(
         "SELECT date(at) AS day, product, sum(quantity) AS sold FROM source GROUP BY 1, 2"
     ),
@@ -77,7 +72,8 @@ OF_SUMS = {
     "by_month": Query(
         """SELECT date_trunc('month', at) AS month, sum(amount) AS total,
           sum(amount) FILTER (WHERE country = 'NL') AS home,
-          max_by(product, struct(amount, id)) AS dearest FROM source GROUP BY 1""",
+          max_by(product, struct(amount, id)) AS dearest, median(quantity) AS half,
+          percentile(quantity, 0.25) AS quarter FROM source GROUP BY 1""",
         {"month": "date_trunc('month', at)"},
     ),
     "by_ratio": Query(
@@ -88,19 +84,14 @@ OF_SUMS = {
         "SELECT lower(customer) AS who, count(*) AS rows FROM source GROUP BY lower(customer)",
         {"who": "lower(customer)"},
     ),
-    "having_in_a_cte": Query(
-        """WITH paid AS (SELECT date(at) AS day, customer, sum(amount) AS total FROM source
-          WHERE amount > 0 GROUP BY 1, 2 HAVING count(*) > 1)
-          SELECT day, count(*) AS customers, max(total) AS most FROM paid GROUP BY day"""
+    "repeat_customers": Query(
+        """WITH people AS (SELECT date(at) AS day, customer, count(DISTINCT id) AS orders
+          FROM source WHERE amount > 0 GROUP BY 1, 2 HAVING count(*) > 1)
+          SELECT day, count_if(orders > 1) AS again, count(*) AS people FROM people GROUP BY day"""
     ),
     "subtotals": Query(
         """SELECT date(at) AS day, product, grouping(product) AS whole, sum(amount) AS total
           FROM source GROUP BY date(at), product GROUPING SETS ((date(at), product), (date(at)))"""
-    ),
-    "repeat_customers": Query(
-        """SELECT day, count_if(orders > 1) AS again, count(*) AS customers FROM (
-          SELECT date(at) AS day, customer, count(DISTINCT id) AS orders FROM source GROUP BY 1, 2)
-          GROUP BY day"""
     ),
     "pivot": Query(
         """SELECT * FROM (SELECT date(at) AS day, country, quantity FROM source)

@@ -202,9 +202,6 @@ def test_a_refused_row_of_the_result_is_in_quarantine_once_however_often_it_is_m
     assert held == Counter([2, 1]) and [*refused.values()] == [1]
     gold.sql("UPDATE {table} SET amount = amount")
     assert run() == (held, refused)
-    gold.sql("UPDATE {table} SET amount = 300 WHERE id = 5")
-    held, refused = run()
-    assert held == Counter([2, 1]) and [*refused.values()] == [1, 1]
     gold.sql("UPDATE {table} SET amount = 3 WHERE id = 5")
     assert run() == (Counter([2, 4, 1]), refused)
     gold.sql("UPDATE {table} SET amount = 200 WHERE id = 5")
@@ -218,8 +215,7 @@ def test_a_step_that_refreshes_from_a_refreshed_step_stays_equal_to_its_query(go
     gold.behind = [second | {"transform": "monthly.sql", "groups": {"month": "trunc(day, 'MM')"}}]
     gold.run()
     for statement in (
-        "INSERT INTO {table} VALUES " + order(5, 31, amount=5),
-        "UPDATE {table} SET at = at + INTERVAL 31 DAYS WHERE id < 3",
+        "UPDATE {table} SET at = at + INTERVAL 31 DAYS WHERE id < 4",
         "DELETE FROM {table} WHERE date(at) < '2026-02-01'",
     ):
         gold.sql(statement)

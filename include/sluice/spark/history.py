@@ -9,6 +9,12 @@ _GONE = re.compile(
 )
 
 
+def is_feed_missing(error: Exception) -> bool:
+    """True where a table was changed while it kept no feed of its changes. Delta says so of the
+    first and the last version of a range at once, of those between only when they are read."""
+    return "DELTA_MISSING_CHANGE_DATA" in str(error)
+
+
 def is_history_gone(error: Exception) -> bool:
     """True where VACUUM or a cleaned log took what was to be read."""
     return _GONE.search(str(error)) is not None

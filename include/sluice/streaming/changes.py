@@ -16,13 +16,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ..backlog.delta import read_commit
+from ..spark.history import is_feed_missing
 from ..spark.tables import frame_of
 from .planned import Made
 
 _RANGES = 5
 """Runs of commits that are read each for itself; of more all between the first and the last is
 read, and what is of another commit left out."""
-_NO_FEED = "DELTA_MISSING_CHANGE_DATA"
+NO_FEED = (
+    "input {} has commits that changed or deleted rows while its change feed was off "
+    "(`delta.enableChangeDataFeed`)"
+)
 
 
 @dataclass(frozen=True)
@@ -81,13 +85,9 @@ def _find_in(
     try:
         return _read_images(session, path, changing) if changing else None
     except PySparkException as error:
-        if _NO_FEED not in str(error):
+        if not is_feed_missing(error):
             raise
-        why = (
-            f"input {name} has commits that changed or deleted rows while its change feed was off "
-            "(`delta.enableChangeDataFeed`)"
-        )
-        return Changes(why=why, lost=True)
+        return Changes(why=NO_FEED.format(name), lost=True)
 
 
 def _is_reshaped(session: SparkSession, path: str, version: int) -> bool:

@@ -17,10 +17,10 @@ from ..errors import SourceError
 from ..report.units import format_bytes
 from ..spark.columns import CHANGE, ENTERED
 from ..spark.failure import SPARK_FAILED
-from ..spark.history import is_history_gone
+from ..spark.history import is_feed_missing, is_history_gone
 from ..spark.kept import keep_rows
 from ..spark.pruning import Spans
-from .changes import Changes, find_changes
+from .changes import NO_FEED, Changes, find_changes
 from .classify import mark_time
 from .plan import Plan
 from .planned import Batch, Made
@@ -51,17 +51,28 @@ def compute_batch(plan: Plan, batch: Batch) -> Iterator[tuple[Plan, Batch]]:
         try:
             found = _compute(kept, plan, plan.refresh, replace(batch, made=now), changes)
         except SPARK_FAILED as error:
-            if not is_history_gone(error):
-                raise
-            lost = Changes(
-                why="files of the versions to be read are gone: VACUUM removed them", lost=True
-            )
-            _refuse_lost(plan.refresh, lost)
-            now = replace(now, versions={**now.versions, **plan.refresh.newest()})
-            again = replace(batch, frame=batch.frame.limit(0), made=now)
+            again, lost = _do_without(plan.refresh, replace(batch, made=now), now, error)
             found = _compute(kept, plan, plan.refresh, again, lost)
         touched, computed = found
         yield replace(plan, target=replace(plan.target, touched=touched)), computed
+
+
+def _do_without(
+    refresh: Refresh, batch: Batch, pins: Made, error: Exception
+) -> tuple[Batch, Changes]:
+    """The batch as it is computed without the history that could not be read, and why. Raises the
+    error where it tells of something else, and SourceError, see `compute_batch`."""
+    if is_feed_missing(error):
+        lost = Changes(why=NO_FEED.format(" or ".join(refresh.tables)), lost=True)
+    elif is_history_gone(error):
+        why = "files of the versions to be read are gone: VACUUM removed them"
+        lost = Changes(why=why, lost=True)
+        newest = replace(pins, versions={**pins.versions, **refresh.newest()})
+        batch = replace(batch, frame=batch.frame.limit(0), made=newest)
+    else:
+        raise error
+    _refuse_lost(refresh, lost)
+    return batch, lost
 
 
 def _read_made(plan: Plan, batch: Batch) -> Made | None:
