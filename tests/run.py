@@ -23,10 +23,19 @@ STATEFUL = (
 )
 """The tests of a layer that keep most in state, and take a third of its time: a process of their
 own has them, beside the rest."""
+REFRESHED = (
+    "spark/test_groups_fit.py",
+    "spark/test_pruning.py",
+    "spark/test_refresh*.py",
+    "spark/test_verify.py",
+)
+"""Those of steps with `groups`: as well."""
+APART = {STATEFUL: "stateful", REFRESHED: "refreshed"}
+"""Tests that have a process of their own, and what it is called."""
 LANES = (
     (("spark",), ("pipelines",)),
-    (("unit",), ("golden",), ("dags",), ("servers",), ("bad_input",)),
-    (("e2e", "browser"), ("crash",), STATEFUL),
+    (("unit",), ("golden",), ("dags",), ("servers",), ("bad_input",), STATEFUL),
+    (("e2e", "browser"), ("crash",), REFRESHED),
 )
 """The lanes run side by side, the layers of a lane one after the other. `pipelines` holds the tests
 that `sluice new` writes; a layer without tests is left out."""
@@ -67,7 +76,8 @@ def _home(folder: str) -> str:
 def list_arguments(folders: tuple[str, ...], tests: Path = TESTS) -> list[str]:
     """What pytest is given for a layer: its folders, or those of its files that are meant."""
     meant = [path for folder in folders for path in sorted(tests.glob(folder))]
-    apart = [f"--ignore-glob={tests / name}" for name in STATEFUL if _home(name) in folders]
+    elsewhere = (name for names in APART for name in names)
+    apart = [f"--ignore-glob={tests / name}" for name in elsewhere if _home(name) in folders]
     return [*map(str, meant), *apart]
 
 
@@ -76,7 +86,7 @@ def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Coun
 
     Returns pytest's exit code and how many tests ended how.
     """
-    name = "stateful" if folders == STATEFUL else " + ".join(folders)
+    name = APART.get(folders) or " + ".join(folders)
     with tempfile.TemporaryDirectory(prefix="sluice-tests-") as scratch:
         results = Path(scratch) / "results.xml"
         pytest = [sys.executable, "-m", "pytest", "-q", "--durations=12", f"--junitxml={results}"]

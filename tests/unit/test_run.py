@@ -37,8 +37,10 @@ def test_the_tests_over_states_run_once_beside_the_others_of_their_folder():
     others = run.list_arguments(("spark",))
     assert others[0] == str(folder)
     left_out = {path for name in others[1:] for path in run.TESTS.glob(_below_tests(name))}
-    apart = {path for name in run.STATEFUL for path in run.TESTS.glob(name)}
-    assert left_out == apart == set(map(run.Path, run.list_arguments(run.STATEFUL)))
+    apart = {path for names in run.APART for name in names for path in run.TESTS.glob(name)}
+    listed = [path for names in run.APART for path in run.list_arguments(names)]
+    assert left_out == apart == set(map(run.Path, listed))
+    assert len(listed) == len(apart)
     assert apart and apart < set(folder.glob("test_*.py"))
 
 
