@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from .counts import Record
-from .units import format_amount, format_count
+from .units import format_amount, format_count, printable
 
 
 class Difference(Record):
@@ -58,6 +58,7 @@ def tell_verified(one: Verification) -> Iterator[str]:
         f"{format_count(one.surplus)} are too many, in {format_amount(one.groups, 'group')}"
     )
     for sample in one.samples:
-        yield f"  {sample.group}: {sample.missing:,} missing, {sample.surplus:,} too many"
+        named = printable(sample.group)
+        yield f"  {named}: {sample.missing:,} missing, {sample.surplus:,} too many"
     if one.groups > len(one.samples):
         yield f"  ... and {format_amount(one.groups - len(one.samples), 'more group')}"

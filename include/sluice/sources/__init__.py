@@ -1,7 +1,7 @@
 """Where a step's rows come from, as Spark reads them."""
 
 from .choose import INTAKES, Found, find_statics, open_inputs, rehearse_inputs
-from .inputs import Inputs
+from .inputs import Inputs, Statics
 from .intake import BatchInput, Intake, Opening
 from .static import StaticTable
 from .static_topic import StaticTopic
@@ -15,6 +15,7 @@ __all__ = [
     "Opening",
     "StaticTable",
     "StaticTopic",
+    "Statics",
     "find_statics",
     "open_inputs",
     "rehearse_inputs",

@@ -18,8 +18,7 @@ from .columns import col
 from .fault import sql_message
 from .forms import Rows, id_of, is_among, trace
 from .grouped import Follower, Input
-from .jvm import jvm_of
-from .plans import analyzed_plan, holds, items, kind
+from .plans import analyzed_plan, holds, inline_with, items, kind
 from .unfit import check_repeatable, list_nodes, list_subqueries, why_unrepeatable
 
 _MARK = "sluice input "
@@ -53,9 +52,7 @@ def check_groups_kept(
     known = _resolve_groups(inputs, groups, where)
     spark, plan = result.sparkSession, analyzed_plan(result)
     if holds(spark, plan, "CTE"):  # a WITH that is not the outermost part of the query
-        plan = (
-            jvm_of(spark).org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False).apply(plan)
-        )
+        plan = inline_with(spark, plan)
     nodes = list(list_nodes(spark, plan, _input_of))
     check_repeatable(spark, nodes, where)
     _check_read(spark, nodes, known, where)

@@ -46,10 +46,14 @@ def keeps_state(node: JavaObject) -> bool:
 
 def analyzed_plan(frame: DataFrame) -> JavaObject:
     """What a frame does, every name resolved and every WITH put where it is used."""
-    jvm, plan = jvm_of(frame.sparkSession), frame._jdf.queryExecution().analyzed()
-    if kind(plan) != "WithCTE":
-        return plan
-    return jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False).apply(plan)
+    plan = frame._jdf.queryExecution().analyzed()
+    return inline_with(frame.sparkSession, plan) if kind(plan) == "WithCTE" else plan
+
+
+def inline_with(spark: SparkSession, plan: JavaObject) -> JavaObject:
+    """A plan with the query of each WITH in the place where it is used."""
+    optimizer = jvm_of(spark).org.apache.spark.sql.catalyst.optimizer
+    return optimizer.InlineCTE(True, False).apply(plan)
 
 
 def frame_of_plan(spark: SparkSession, plan: JavaObject) -> DataFrame:

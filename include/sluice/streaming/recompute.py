@@ -49,30 +49,31 @@ def compute_batch(plan: Plan, batch: Batch) -> Iterator[tuple[Plan, Batch]]:
     changes = _look_for_changes(plan, plan.refresh, batch, before, now)
     with ExitStack() as kept:
         try:
-            found = _compute(kept, plan, plan.refresh, replace(batch, made=now), changes)
+            found = _compute(kept, plan, plan.refresh, batch, now, changes)
         except SPARK_FAILED as error:
-            again, lost = _do_without(plan.refresh, replace(batch, made=now), now, error)
-            found = _compute(kept, plan, plan.refresh, again, lost)
+            again, now, lost = _do_without(plan.refresh, batch, now, error)
+            found = _compute(kept, plan, plan.refresh, again, now, lost)
         touched, computed = found
         yield replace(plan, target=replace(plan.target, touched=touched)), computed
 
 
 def _do_without(
     refresh: Refresh, batch: Batch, pins: Made, error: Exception
-) -> tuple[Batch, Changes]:
-    """The batch as it is computed without the history that could not be read, and why. Raises the
-    error where it tells of something else, and SourceError, see `compute_batch`."""
+) -> tuple[Batch, Made, Changes]:
+    """The batch and the versions as they are computed without the history that could not be read,
+    and why. Raises the error where it tells of something else, and SourceError, see
+    `compute_batch`."""
     if is_feed_missing(error):
         lost = Changes(why=NO_FEED.format(" or ".join(refresh.tables)), lost=True)
     elif is_history_gone(error):
         why = "files of the versions to be read are gone: VACUUM removed them"
         lost = Changes(why=why, lost=True)
-        newest = replace(pins, versions={**pins.versions, **refresh.newest()})
-        batch = replace(batch, frame=batch.frame.limit(0), made=newest)
+        pins = replace(pins, versions={**pins.versions, **refresh.newest()})
+        batch = replace(batch, frame=batch.frame.limit(0))
     else:
         raise error
     _refuse_lost(refresh, lost)
-    return batch, lost
+    return batch, pins, lost
 
 
 def _read_made(plan: Plan, batch: Batch) -> Made | None:
@@ -138,12 +139,12 @@ def _refuse_lost(refresh: Refresh, changes: Changes) -> None:
 
 
 def _compute(
-    kept: ExitStack, plan: Plan, refresh: Refresh, batch: Batch, changes: Changes
+    kept: ExitStack, plan: Plan, refresh: Refresh, batch: Batch, now: Made, changes: Changes
 ) -> tuple[Touched | None, Batch]:
     """The groups that are computed, None for all; and the batch, read and computed once: its rows
-    are counted, compared and written afterwards."""
-    made, touched = batch.made or Made({}, ""), None
-    inputs = refresh.read(batch.frame.sparkSession, made.versions)
+    are counted, compared and written afterwards. Args: now: the versions to compute from."""
+    touched = None
+    inputs = refresh.read(batch.frame.sparkSession, now.versions)
     records = _collect_records(plan, refresh, batch, changes.images)
     if batch.number:  # the first batch has all rows of all inputs
         records = kept.enter_context(keep_rows(records))
@@ -160,7 +161,7 @@ def _compute(
     if batch.number == plan.open_batch:
         rows.count()  # as above
     frame = records.unionByName(rows, allowMissingColumns=True)
-    made = replace(made, why=why, size=size, computing=computing)
+    made = replace(now, why=why, size=size, computing=computing)
     return None if why else touched, replace(batch, frame=frame, made=made)
 
 

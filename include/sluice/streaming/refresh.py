@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ..backlog import table_version
-from ..errors import SpecError
-from ..sources import Inputs, StaticTable
+from ..sources import Inputs, Statics, StaticTable
 from ..spark.columns import (
     CHANGE,
     DEFECT,
@@ -27,7 +26,7 @@ from ..spark.columns import (
 from ..spark.estimates import scanned_bytes
 from ..spark.groups import check_groups_kept, mark_input
 from ..spark.tables import table_bytes
-from ..spec import Input, Pipeline, Step, TableSource, group_expressions
+from ..spec import Pipeline, Step, TableSource, group_expressions
 from ..spec.definition import digest_parts
 from ..storage import Paths
 from .regroup import Touched, only_groups
@@ -57,19 +56,19 @@ class Refresh:
     query: str
 
     @classmethod
-    def of(cls, spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths) -> "Refresh":
-        """How a step's table follows from its inputs as they are now."""
-
-        def find(found: Mapping[str, Input]) -> dict[str, StaticTable]:
-            return {
-                name: StaticTable.of(one.source, pipeline.source_path(one.source, paths))
-                for name, one in found.items()
-                if isinstance(one.source, TableSource)
-            }
-
+    def of(
+        cls, spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths, read: Statics
+    ) -> "Refresh":
+        """How a step's table follows from its inputs as they are now. Args: read: those that are
+        read as a whole, at the versions that reports tell."""
+        tables = {
+            name: StaticTable.of(one.source, pipeline.source_path(one.source, paths))
+            for name, one in step.streams.items()
+            if isinstance(one.source, TableSource)
+        }
+        statics = {name: one for name, one in read.items() if isinstance(one, StaticTable)}
         where = f"{pipeline.name}.{step.name}: transform {step.transform}"
         query = _digest_query(spark, pipeline.folder, step)
-        tables, statics = find(step.streams), find(step.statics)
         return cls(step, pipeline.folder, where, tables, statics, query)
 
     @property
@@ -129,12 +128,11 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
     Raises SpecError for a query that cannot be computed group by group.
     """
     streams = inputs.open(run.spark)
-    refresh = Refresh.of(run.spark, run.pipeline, step, run.paths)
+    refresh = Refresh.of(run.spark, run.pipeline, step, run.paths, inputs.statics)
     frames = refresh.read(run.spark, {})
     marked = {name: mark_input(frames[name], name) for name in refresh.tables}
     result = refresh.compute({**frames, **marked})
     check_groups_kept(result, marked, refresh.groups, refresh.where)
-    _check_types(refresh, frames, result)
     records = (as_records(refresh, name, streams[name], result.schema) for name in refresh.tables)
     return reduce(DataFrame.unionByName, records), refresh
 
@@ -145,22 +143,6 @@ def _digest_query(spark: SparkSession, folder: Path, step: Step) -> str:
     settings = [spark.conf.get(name) for name in _SETTINGS]
     said = repr((parts, sorted(step.groups.items()), settings))
     return sha256(said.encode()).hexdigest()[:16]
-
-
-def _check_types(refresh: Refresh, frames: Mapping[str, DataFrame], result: DataFrame) -> None:
-    """Raise SpecError for a group that an input and the result know by values of other types."""
-    for name in refresh.tables:
-        for column, said in refresh.named(name).items():
-            mine = frames[name].select(F.expr(said)).schema.fields[0].dataType
-            if mine != result.schema[column].dataType:
-                raise SpecError(
-                    "a group has another type in the input than in the result, so that one could "
-                    "not be told by the other",
-                    where=f"{refresh.step.name}: groups.{column}",
-                    value=f"{mine.simpleString()} of {name}, "
-                    f"{result.schema[column].dataType.simpleString()} of the result",
-                    do="Write the same expression in both, or cast one of them",
-                )
 
 
 def as_records(refresh: Refresh, name: str, rows: DataFrame, columns: StructType) -> DataFrame:

@@ -1,7 +1,7 @@
 """The table of a step with `groups`: what was computed is compared with what it holds, and groups
 that differ are replaced."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -9,16 +9,16 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..spark.columns import col
+from ..spark.columns import col, quote
 from ..spark.kept import keep_rows
 from ..spark.pruning import Spans
 from ..spark.tables import FEW_ROWS, Commit, Transaction, frame_of
 from ..spark.writes import append, replace_groups
+from .comparing import HELD, MISSING, SURPLUS, WANTED, compare_groups
 from .target import Target
 from .written import Given, Unique, Written, check_same
 
-_SIDE, _NEW, _OLD, _DIFFERS = "_side", "_new", "_old", "_differs"
-_KNOWN = "_known"
+_DIFFERS, _KNOWN = "_differs", "_known"
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,20 @@ class Touched:
         return self.count <= FEW_ROWS
 
 
-def same_group(names: tuple[str, ...], left: str, right: str) -> Column:
-    """True for rows of one group, NULL being one as well."""
-    terms = [F.col(f"{left}.`{name}`").eqNullSafe(F.col(f"{right}.`{name}`")) for name in names]
-    return reduce(Column.__and__, terms)
+def only_groups(rows: DataFrame, groups: DataFrame, few: bool) -> DataFrame:
+    """The rows of some groups, which are told by all of their columns. Args: few: every executor
+    can hold them."""
+    return _join_groups(rows, groups, groups.columns, few, "left_semi")
 
 
-def only_groups(rows: DataFrame, groups: DataFrame, few: bool = True) -> DataFrame:
-    """The rows of some groups. Args: few: every executor can hold them."""
-    same = same_group(tuple(groups.columns), "r", "g")
+def _join_groups(
+    rows: DataFrame, groups: DataFrame, names: Sequence[str], few: bool, how: str
+) -> DataFrame:
+    """Rows `r` beside the group `g` that they belong to, NULL being one as well."""
+    same = [F.col(f"r.{quote(name)}").eqNullSafe(F.col(f"g.{quote(name)}")) for name in names]
     named = groups.alias("g")
-    return rows.alias("r").join(F.broadcast(named) if few else named, same, "left_semi")
+    named = F.broadcast(named) if few else named
+    return rows.alias("r").join(named, reduce(Column.__and__, same), how)
 
 
 @dataclass(frozen=True)
@@ -94,21 +97,17 @@ class RefreshGroups(Target):
                 gone=found["go"],
                 groups={"touched": touched, **fates},
             )
-            come = changed.where(f"{_NEW} > 0").select(*map(col, self.groups))
+            come = changed.where(f"{WANTED} > 0").select(*map(col, self.groups))
             few = found["groups"] <= FEW_ROWS
             rows = only_groups(unique.rows, come, few) if found["come"] else unique.rows.limit(0)
-            gone = changed.where(f"{_OLD} > 0").select(*map(col, self.groups))
+            gone = changed.where(f"{HELD} > 0").select(*map(col, self.groups))
             yield Unique(rows, given, gone if found["go"] else None)
 
     def write(self, unique: Unique, match: str, txn: Transaction) -> Commit:
         if unique.gone is None:
             return append(self.path, unique.rows, txn)
         spans = Spans.of(unique.gone)
-        where = spans.of_columns(
-            dict(zip(self.groups, self.groups, strict=True)),
-            self._table(unique.rows).schema,
-            alias="t",
-        )
+        where = spans.of_columns(self._named, self._table(unique.rows).schema, alias="t")
         return replace_groups(self.path, unique.rows, unique.gone, where, txn)
 
     def count(self, given: Given, commit: Commit) -> Written:
@@ -119,6 +118,11 @@ class RefreshGroups(Target):
         )
         return Written(given.rows, held=given.held, inserted=commit.inserted)
 
+    @property
+    def _named(self) -> dict[str, str]:
+        """How the groups follow from a row of the table: they are columns of it."""
+        return {name: name for name in self.groups}
+
     def _table(self, rows: DataFrame) -> DataFrame:
         return frame_of(rows.sparkSession, self.path)
 
@@ -126,37 +130,26 @@ class RefreshGroups(Target):
         """What the table holds of the groups."""
         table = self._table(rows)
         if self.touched is not None:
-            named = dict(zip(self.groups, self.groups, strict=True))
-            table = table.where(self.touched.spans.of_columns(named, table.schema))
+            table = table.where(self.touched.spans.of_columns(self._named, table.schema))
             table = only_groups(table, self.touched.rows, self.touched.few)
         return table.select(*map(col, self.columns))
 
     def _compare(self, rows: DataFrame) -> DataFrame:
         """Each group with how many rows it has now and had, and whether they differ as
         multisets."""
-        new = rows.select(*map(col, self.columns)).withColumn(_SIDE, F.lit(1))
-        old = self._held(rows).withColumn(_SIDE, F.lit(-1))
-        sides = [F.sum(_SIDE).alias(_DIFFERS), F.count_if(F.col(_SIDE) > 0).alias(_NEW)]
-        sides.append(F.count_if(F.col(_SIDE) < 0).alias(_OLD))
-        by_row = new.unionByName(old).groupBy(*map(col, self.columns)).agg(*sides)
-        by_group = by_row.groupBy(*map(col, self.groups)).agg(
-            F.max(F.col(_DIFFERS) != 0).alias(_DIFFERS),
-            F.sum(_NEW).alias(_NEW),
-            F.sum(_OLD).alias(_OLD),
-        )
+        wanted = rows.select(*map(col, self.columns))
+        found = compare_groups(wanted, self._held(rows), self.groups)
+        found = found.withColumn(_DIFFERS, F.col(MISSING) + F.col(SURPLUS) > 0)
         if self.touched is None:
-            return by_group.withColumn(_KNOWN, F.lit(True))
+            return found.withColumn(_KNOWN, F.lit(True))
         touched = self.touched.rows.withColumn(_KNOWN, F.lit(True))
-        same = same_group(self.groups, "r", "g")
-        named = touched.alias("g")
-        named = F.broadcast(named) if self.touched.few else named
-        both = by_group.alias("r").join(named, same, "left")
+        both = _join_groups(found, touched, self.groups, self.touched.few, "left")
         return both.select("r.*", f"g.{_KNOWN}")
 
 
 def _measures() -> list[Column]:
     """What became of the groups, and of their rows."""
-    new, old, differs = F.col(_NEW) > 0, F.col(_OLD) > 0, F.col(_DIFFERS)
+    new, old, differs = F.col(WANTED) > 0, F.col(HELD) > 0, F.col(_DIFFERS)
 
     def total(name: str, where: Column) -> Column:
         return F.coalesce(F.sum(F.when(where, F.col(name))), F.lit(0))
@@ -167,7 +160,7 @@ def _measures() -> list[Column]:
         F.count_if(new & old & differs).alias("updated"),
         F.count_if(~new).alias("deleted"),
         F.count_if(F.col(_KNOWN).isNull()).alias("strange"),
-        total(_NEW, F.lit(True)).alias("new"),
-        total(_NEW, differs).alias("come"),
-        total(_OLD, differs).alias("go"),
+        total(WANTED, F.lit(True)).alias("new"),
+        total(WANTED, differs).alias("come"),
+        total(HELD, differs).alias("go"),
     ]

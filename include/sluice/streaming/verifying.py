@@ -1,7 +1,7 @@
 """Computes the table of a step with `groups` once more, from the versions of its inputs that its
 last commit tells, and compares."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,6 +11,7 @@ from ..backlog.delta import find_commit_info
 from ..errors import PreflightError, SpecError
 from ..quality.rules import compile_rules
 from ..report import Difference, Verification
+from ..sources import find_statics
 from ..spark.columns import ENTERED, col
 from ..spark.kept import keep_rows
 from ..spark.table_setup import locate_target
@@ -18,6 +19,7 @@ from ..spark.tables import frame_of
 from ..spec import Pipeline, Step
 from ..storage import Paths
 from .classify import judge, mark_time
+from .comparing import HELD, MISSING, SURPLUS, WANTED, compare_groups
 from .refresh import Refresh, with_origin
 from .survey import is_good
 from .transform import business_columns
@@ -25,7 +27,6 @@ from .transform import business_columns
 _PARTS = 1_000_000
 _SHOWN = 10
 """Groups that are named, of those that differ."""
-_SIDE, _WANTED, _HELD, _OFF = "_side", "_wanted", "_held", "_off"
 
 
 def verify_step(
@@ -42,17 +43,16 @@ def verify_step(
             where=f"{pipeline.name}.{step.name}",
             do="`sluice torture` compares the tables of any step with those of undisturbed runs",
         )
-    path, refresh = locate_target(spark, step, paths), Refresh.of(spark, pipeline, step, paths)
+    statics = find_statics(pipeline, step, paths, asks=False)
+    refresh = Refresh.of(spark, pipeline, step, paths, statics)
+    path = locate_target(spark, step, paths)
     told = _read_note(path, f"sluice/{paths.home(step.name)}/", refresh)
     version, versions = table_version(path), told["versions"]
     wanted = _compute_good(refresh, spark, versions, share)
-    columns = [col(name) for name in wanted.columns]
     held = frame_of(spark, path, version).where(_is_sampled(map(col, step.groups), share))
-    both = wanted.withColumn(_SIDE, F.lit(1)).unionByName(
-        held.select(*columns).withColumn(_SIDE, F.lit(-1))
-    )
+    held = held.select(*map(col, wanted.columns))
     shown = [name for name in step.groups if name not in pipeline.pii]
-    rows, differing = _compare(both, [*step.groups], shown)
+    rows, differing = _list_differences(compare_groups(wanted, held, [*step.groups]), shown)
     return Verification(
         step=step.name,
         versions=versions,
@@ -69,9 +69,8 @@ def verify_step(
 def _read_note(path: str, home: str, refresh: Refresh) -> dict:
     """What the table's last commit of the step tells. Raises PreflightError where none does, and
     where another query computed it."""
-    mark = (home, "versions")
     found = find_commit_info(
-        path, lambda told: str(told.get("sluice", "")).startswith(mark[0]) and mark[1] in told
+        path, lambda told: str(told.get("sluice", "")).startswith(home) and "versions" in told
     )
     again = f"`sluice reset NAME --step {refresh.step.name}`, then `sluice run NAME`"
     if found is None:
@@ -106,31 +105,25 @@ def _compute_good(
     return judged.where(is_good()).select(*map(col, columns.names))
 
 
-def _is_sampled(groups: Sequence[Column] | map, share: float) -> Column:
+def _is_sampled(groups: Iterable[Column], share: float) -> Column:
     if share >= 1:
         return F.lit(True)
     return F.pmod(F.xxhash64(*groups), F.lit(_PARTS)) < F.lit(round(share * _PARTS))
 
 
-def _compare(both: DataFrame, groups: list[str], shown: list[str]) -> tuple[int, list[Difference]]:
+def _list_differences(compared: DataFrame, shown: list[str]) -> tuple[int, list[Difference]]:
     """How many rows there should be, and the groups of which rows are missing or too many. Args:
-    shown: the columns whose values may be."""
-    columns = [col(name) for name in both.columns if name != _SIDE]
-    by_row = both.groupBy(*columns).agg(
-        F.sum(_SIDE).alias(_OFF), F.count_if(F.col(_SIDE) > 0).alias(_WANTED)
-    )
-    missing = F.sum(F.greatest(F.col(_OFF), F.lit(0))).alias("missing")
-    surplus = F.sum(F.greatest(-F.col(_OFF), F.lit(0))).alias("surplus")
-    named = [col(name) for name in groups]
-    by_group = by_row.groupBy(*named).agg(F.sum(_WANTED).alias(_WANTED), missing, surplus)
-    with keep_rows(by_group) as kept:
-        rows = kept.agg(F.coalesce(F.sum(_WANTED), F.lit(0))).collect()[0][0]
-        off = kept.where("missing > 0 OR surplus > 0").orderBy(*named).collect()
+    shown: those columns of the groups whose values may be."""
+    counted = (WANTED, HELD, MISSING, SURPLUS)
+    groups = [col(name) for name in compared.columns if name not in counted]
+    with keep_rows(compared) as kept:
+        rows = kept.agg(F.coalesce(F.sum(WANTED), F.lit(0))).collect()[0][0]
+        off = kept.where(F.col(MISSING) + F.col(SURPLUS) > 0).orderBy(*groups).collect()
     differences = [
         Difference(
             group=", ".join(f"{name}={row[name]}" for name in shown),
-            missing=row["missing"],
-            surplus=row["surplus"],
+            missing=row[MISSING],
+            surplus=row[SURPLUS],
         )
         for row in off
     ]
