@@ -42,6 +42,11 @@ def write(folder, *steps: dict):
         ({"source": ORDERS, "event_time": {"column": "at"}}, "takes no `event_time`"),
         ({"source": ORDERS, "state_store": "hdfs"}, "takes no `state_store`"),
         ({"source": ORDERS, "trigger": "once"}, "refreshed once a run"),
+        ({"source": ORDERS, "groups": None, "refresh": "never"}, "`refresh` says nothing of a"),
+        (
+            {"source": ORDERS, "groups": None, "on_lost_history": "recompute"},
+            "`on_lost_history` says nothing of a step without `groups`",
+        ),
         ({"source": ORDERS, "sink": {"kind": "delta", "mode": "complete"}}, "says nothing"),
         (
             {"source": ORDERS, "sink": [{"kind": "delta"}, {"kind": "console"}]},

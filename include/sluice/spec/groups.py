@@ -36,8 +36,12 @@ def group_expressions(step: "Step") -> Expressions:
 
 
 def check_groups(step: "Step") -> None:
-    """Raise ValueError for a step with `groups` that asks for what a refresh cannot give."""
+    """Raise ValueError for a step with `groups` that asks for what a refresh cannot give, and for
+    one without that says how groups are refreshed."""
     if not step.groups:
+        for name in ("refresh", "on_lost_history"):
+            if name in step.model_fields_set:
+                raise FieldError(f"`{name}` says nothing of a step without `groups`", name)
         return
     _check_inputs(step)
     _check_expressions(step)
