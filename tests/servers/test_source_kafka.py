@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 import pytest
 from sluice.cli import app
 from sluice.errors import ExitCode
-from sluice.spec import Window
+from sluice.spec import Window, load_pipeline
 from sluice.streaming import batch, bounds, step
+from sluice.streaming.replay import verify_by_replay
 from typer.testing import CliRunner
 
 from tests.certificates import KEY_PASSWORD
@@ -751,3 +752,28 @@ def test_a_topic_is_read_as_a_whole_beside_a_stream_and_the_newest_record_of_a_k
     assert json.loads(asked.stdout) == {"n": 7, "first": 0}
     assert "Spark is started, because p.s__counts is a topic (counts)" in asked.stderr
     assert "1 record(s) of counts do not fit the schema and are left out" in asked.stderr
+
+
+def test_verify_reads_the_offsets_of_finished_batches_once_more_and_none_behind_them(
+    spark, project, kafka_broker
+):
+    topic = kafka_broker.create_topic("again", partitions=2)
+    shop = project(topic, DEDUP)
+    for numbers in (range(6), range(3, 9)):
+        values = ["{broken", *map(order, numbers)]
+        kafka_broker.produce(
+            topic, [Record(one, partition=at % 2) for at, one in enumerate(values)]
+        )
+        assert shop.run().exit_code is ExitCode.DONE
+    kafka_broker.produce(topic, [Record(order(20), partition=0)])
+    pipeline = load_pipeline(shop.write())
+    found = list(verify_by_replay(spark, pipeline, pipeline.steps[0], shop.paths))
+    assert [(one.table, one.rows, one.equal) for one in found] == [
+        ("target", 9, True),
+        ("quarantine", 1, True),
+    ]
+    assert found[0].read.startswith("14 read = 9 written + 1 quarantined + 4 duplicate")
+    assert shop.run().counts.written == 1
+    spark.sql(f"UPDATE delta.`{shop.paths.table('s')}` SET n = 1000 WHERE id = 'o20'")
+    (off, _) = verify_by_replay(spark, pipeline, pipeline.steps[0], shop.paths)
+    assert [(one.group, one.missing, one.surplus) for one in off.samples] == [("id=o20", 1, 1)]

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from sluice.cli import app
-from sluice.errors import ExitCode, PreflightError, SpecError
+from sluice.errors import ExitCode, PreflightError
 from sluice.report import tell_verified
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest, load_pipeline
@@ -100,15 +100,6 @@ def test_a_sample_is_made_of_whole_groups(spark, kept):
 def test_an_edited_query_is_no_measure_of_what_another_one_made(kept):
     (kept.folder / "kept.sql").write_text(QUERY.replace("> 0", "> 1"))
     with pytest.raises(PreflightError, match="were edited since"):
-        kept.verify()
-
-
-def test_a_step_without_groups_is_refused_with_what_compares_it(spark, kept):
-    kept.spec.write_text(
-        f"name: gold\nschedule: null\nsteps: [{{name: kept, "
-        f"source: {{kind: table, path: {kept.source}}}}}]\n"
-    )
-    with pytest.raises(SpecError, match="only the table of a step with `groups`"):
         kept.verify()
 
 

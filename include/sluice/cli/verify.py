@@ -1,4 +1,4 @@
-"""The verb that computes a table again and compares."""
+"""The verb that makes tables again and compares."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from .app import Name, Root, Spec, app, err, load, out
 def verify(
     name: Name = None,
     step: Annotated[
-        str | None, typer.Option("--step", help="One step; the default is each with `groups`.")
+        str | None, typer.Option("--step", help="One step; the default is all that can be.")
     ] = None,
     sample: Annotated[
         float,
@@ -21,23 +21,31 @@ def verify(
             "--sample",
             min=0.000001,
             max=100.0,
-            help="Percent of the groups, chosen by a hash of them: of a large table.",
+            help="Percent of the groups of steps with `groups`, chosen by a hash of them.",
         ),
     ] = 100.0,
     spec: Spec = None,
     root: Root = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON a step.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON a table.")] = False,
 ) -> None:
-    """Compute the tables of steps with `groups` once more, from the versions of their inputs that
-    their last commits tell, and compare row by row.
+    """Read what a pipeline's steps have read once more, and compare what comes of it with what
+    their tables hold, row by row.
+
+    A step with `groups` is computed from the versions of its inputs that its last commit tells, any
+    other from the records of its finished batches, in one batch beside its tables.
 
     Exit code 0 where all are equal, 6 where one differs.
     """
-    from ..verify.groups import choose_steps, verify_steps
+    from ..verify.steps import choose_steps, verify_steps
 
     _, pipeline = load(name, spec)
+    chosen, left_out = choose_steps(pipeline, step)
+    for left, why in left_out.items():
+        err.print(f"{left}: not verified: {why}", style="yellow")
+    whole = [one.name for one in chosen if not one.groups]
+    if sample < 100 and whole:
+        err.print(f"{', '.join(whole)}: read whole; `--sample` is of groups", style="yellow")
     equal = True
-    chosen = choose_steps(pipeline, step)
     for found in verify_steps(pipeline, chosen, pipeline.paths(root), sample / 100):
         equal = equal and found.equal
         if as_json:

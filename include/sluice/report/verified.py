@@ -1,34 +1,43 @@
-"""What `sluice verify` found: a step's table against the query over what it was computed from."""
+"""What `sluice verify` found: a step's table against what its inputs give once more."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 from .counts import Record
 from .units import format_amount, format_count, printable
 
+_CAUSES = (
+    "Somebody wrote beside the step, a backfill brought what the step had not read, its rules or "
+    "its transform were edited since, or keys came with other content in a later run"
+)
+
 
 class Difference(Record):
-    """A group whose rows are not those that the query makes."""
+    """A group, or a key, whose rows are not those that there should be."""
 
     group: str
     """Its columns and values; none of a column marked `pii`."""
     missing: int
-    """Rows that the query makes and the table does not hold."""
+    """Rows that there should be and the table does not hold."""
     surplus: int
-    """Rows that the table holds and the query does not make."""
+    """Rows that the table holds and should not."""
 
 
 class Verification(Record):
     """One look at one step's table."""
 
     step: str
-    versions: dict[str, int]
-    """Of each input, by the table's last commit."""
+    table: Literal["target", "quarantine", "late"] = "target"
+    versions: dict[str, int] = {}
+    """Of each input of a step with `groups`, by the table's last commit."""
+    read: str = ""
+    """Of any other step's target: the records by fate, as they were read once more."""
     version: int
-    """Of the table."""
+    """Of the table; 0 where there is none."""
     share: float = 1.0
     """Of the groups that were compared."""
     rows: int = 0
-    """That the query makes of these."""
+    """That there should be."""
     missing: int = 0
     surplus: int = 0
     groups: int = 0
@@ -38,27 +47,30 @@ class Verification(Record):
 
     @property
     def equal(self) -> bool:
-        """True where the table holds every row as often as the query makes it."""
+        """True where the table holds every row as often as it should."""
         return not self.groups
 
 
 def tell_verified(one: Verification) -> Iterator[str]:
     """The verdict, and which groups differ."""
     at = ", ".join(f"{name} at version {version:,}" for name, version in one.versions.items())
+    source = f"the query over {at}" if at else "what its input gives once more"
+    source += f" ({one.read})" if one.read else ""
     of = "" if one.share >= 1 else f" in {one.share:.4%} of its groups"
+    table = "" if one.table == "target" else f", {one.table}"
+    rows, held = f"{format_amount(one.rows, 'row')}{of}", f"table at version {one.version:,}"
     if one.equal:
-        yield (
-            f"{one.step}: {format_amount(one.rows, 'row')}{of}, equal to the query over {at} "
-            f"(table at version {one.version:,})"
-        )
+        yield f"{one.step}{table}: {rows}, equal to {source}; {held}"
         return
     yield (
-        f"{one.step}: DIFFERS from the query over {at} (table at version {one.version:,}): of "
-        f"{format_amount(one.rows, 'row')}{of} {format_count(one.missing)} are missing, and "
-        f"{format_count(one.surplus)} are too many, in {format_amount(one.groups, 'group')}"
+        f"{one.step}{table}: DIFFERS from {source}; {held}: of {rows} "
+        f"{format_count(one.missing)} are missing, and {format_count(one.surplus)} are too many"
+        + (f", in {format_amount(one.groups, 'group')}" if one.samples else "")
     )
     for sample in one.samples:
         named = printable(sample.group)
         yield f"  {named}: {sample.missing:,} missing, {sample.surplus:,} too many"
-    if one.groups > len(one.samples):
+    if one.samples and one.groups > len(one.samples):
         yield f"  ... and {format_amount(one.groups - len(one.samples), 'more group')}"
+    if not one.versions:
+        yield f"  {_CAUSES}"

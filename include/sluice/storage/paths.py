@@ -145,6 +145,10 @@ class Paths:
         """Paths of a trial: a root of its own, below `dev/`, that no other run knows."""
         return Paths(self._join("dev", run_id), self.pipeline, self.uids)
 
+    def verification(self) -> "Paths":
+        """Paths below which steps are run once more, to be compared with what they are."""
+        return Paths(self._join("verify", self.pipeline), self.pipeline, self.uids)
+
     def lease(self, step: str, backfill: str | None = None) -> str:
         """Where the lease of a step's checkpoint lies."""
         return f"{self.checkpoint(step, backfill)}/lease"

@@ -8,25 +8,22 @@ from pyspark.sql import functions as F
 
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info
-from ..errors import PreflightError, SpecError
+from ..errors import PreflightError
 from ..quality.rules import compile_rules
-from ..report import Difference, Verification
+from ..report import Verification
 from ..sources import find_statics
 from ..spark.columns import ENTERED, col
-from ..spark.kept import keep_rows
 from ..spark.table_setup import locate_target
 from ..spark.tables import frame_of
 from ..spec import Pipeline, Step
 from ..storage import Paths
 from .classify import judge, mark_time
-from .comparing import HELD, MISSING, SURPLUS, WANTED, compare_groups
+from .comparing import count_differences
 from .refresh import Refresh, with_origin
 from .survey import is_good
 from .transform import business_columns
 
 _PARTS = 1_000_000
-_SHOWN = 10
-"""Groups that are named, of those that differ."""
 
 
 def verify_step(
@@ -34,15 +31,9 @@ def verify_step(
 ) -> Verification:
     """What a step's table should hold against what it holds, as multisets of rows.
 
-    Args: share: of the groups, chosen by a hash of them. Raises SpecError for a step without
-    `groups`, PreflightError where its table does not tell what it was computed from.
+    Args: share: of the groups, chosen by a hash of them. Raises PreflightError where its table
+    does not tell what it was computed from.
     """
-    if not step.groups:
-        raise SpecError(
-            "only the table of a step with `groups` tells the versions that it follows from",
-            where=f"{pipeline.name}.{step.name}",
-            do="`sluice torture` compares the tables of any step with those of undisturbed runs",
-        )
     statics = find_statics(pipeline, step, paths, asks=False)
     refresh = Refresh.of(spark, pipeline, step, paths, statics)
     path = locate_target(spark, step, paths)
@@ -51,18 +42,9 @@ def verify_step(
     wanted = _compute_good(refresh, spark, versions, share)
     held = frame_of(spark, path, version).where(_is_sampled(map(col, step.groups), share))
     held = held.select(*map(col, wanted.columns))
-    shown = [name for name in step.groups if name not in pipeline.pii]
-    rows, differing = _list_differences(compare_groups(wanted, held, [*step.groups]), shown)
+    differing = count_differences(wanted, held, [*step.groups], pipeline.pii)
     return Verification(
-        step=step.name,
-        versions=versions,
-        version=version or 0,
-        share=share,
-        rows=rows,
-        missing=sum(one.missing for one in differing),
-        surplus=sum(one.surplus for one in differing),
-        groups=len(differing),
-        samples=differing[:_SHOWN],
+        step=step.name, versions=versions, version=version or 0, share=share, **vars(differing)
     )
 
 
@@ -109,22 +91,3 @@ def _is_sampled(groups: Iterable[Column], share: float) -> Column:
     if share >= 1:
         return F.lit(True)
     return F.pmod(F.xxhash64(*groups), F.lit(_PARTS)) < F.lit(round(share * _PARTS))
-
-
-def _list_differences(compared: DataFrame, shown: list[str]) -> tuple[int, list[Difference]]:
-    """How many rows there should be, and the groups of which rows are missing or too many. Args:
-    shown: those columns of the groups whose values may be."""
-    counted = (WANTED, HELD, MISSING, SURPLUS)
-    groups = [col(name) for name in compared.columns if name not in counted]
-    with keep_rows(compared) as kept:
-        rows = kept.agg(F.coalesce(F.sum(WANTED), F.lit(0))).collect()[0][0]
-        off = kept.where(F.col(MISSING) + F.col(SURPLUS) > 0).orderBy(*groups).collect()
-    differences = [
-        Difference(
-            group=", ".join(f"{name}={row[name]}" for name in shown),
-            missing=row[MISSING],
-            surplus=row[SURPLUS],
-        )
-        for row in off
-    ]
-    return rows, differences

@@ -4,18 +4,16 @@ from pathlib import Path
 
 from ..backlog import table_version
 from ..launch import spark_settings
-from ..spark.columns import LATE_BY
 from ..spark.session import open_session
 from ..spark.tables import frame_of
-from ..spec import SYSTEM_COLUMNS, Pipeline
-
-_OF_THE_RUN = {*SYSTEM_COLUMNS, LATE_BY}
-"""Columns that say which run and which of several copies: they may differ."""
+from ..spec import Pipeline
 
 
 def compare_tables(pairs: list[tuple[str, str]], pipeline: Pipeline) -> list[str]:
     """One sentence for each pair (wanted, found) that does not hold the same rows the same number
     of times; a session is opened with the pipeline's settings."""
+    from ..streaming.comparing import differ
+
     differences = []
     with open_session(spark_settings(pipeline, 0, root=pairs[0][0])) as spark:
         for wanted, found in pairs:
@@ -25,12 +23,10 @@ def compare_tables(pairs: list[tuple[str, str]], pipeline: Pipeline) -> list[str
                     [f"{Path(wanted).name} exists in one of the two only"] if any(there) else []
                 )
                 continue
-            left, right = (frame_of(spark, path) for path in (wanted, found))
-            columns = [c for c in left.columns if c not in _OF_THE_RUN]
-            left, right = left.select(*columns), right.select(*columns)
-            missing, surplus = left.exceptAll(right).count(), right.exceptAll(left).count()
-            if missing or surplus:
+            differing = differ(frame_of(spark, wanted), frame_of(spark, found))
+            if differing.missing or differing.surplus:
                 differences.append(
-                    f"{Path(wanted).name}: {missing} rows are missing and {surplus} too many"
+                    f"{Path(wanted).name}: {differing.missing} rows are missing and "
+                    f"{differing.surplus} too many"
                 )
     return differences

@@ -1,0 +1,41 @@
+"""Plans what a checkpoint has read as one batch of another one: a run there reads the same records
+once more, and none that came since."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..storage import open_path, spark_folder
+from .log import Checkpoint
+
+
+def plan_again(checkpoint: str, batch: int, other: str) -> None:
+    """Write the plan of one batch that has everything up to a finished batch of a checkpoint.
+
+    Args: other: folder of an empty checkpoint. Raises OSError.
+
+    A batch that was planned and not committed Spark takes as it finds it. Its offsets say where
+    each source stands afterwards; before the first batch each stands where it began, which its own
+    files below `sources/` say.
+    """
+    done, place = Checkpoint.below(checkpoint), open_path(spark_folder(other))
+    version, head, *offsets = done.offsets[batch].read_text(encoding="utf-8").split("\n")
+    first = {**json.loads(head), "batchWatermarkMs": 0}
+    for file in (done.folder / "metadata", *_list_tree(done.folder / "sources")):
+        _write(place / file.relative_to(done.folder), file.read_bytes())
+    planned = "\n".join([version, json.dumps(first), *offsets])
+    _write(place / "offsets" / "0", planned.encode())  # last: without it there is no plan
+
+
+def _list_tree(folder: Path) -> Iterator[Path]:
+    """The files below a folder, without Spark's hidden ones."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry.is_dir():
+            yield from _list_tree(entry)
+        elif not entry.name.startswith("."):
+            yield entry
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
