@@ -4,12 +4,12 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .backlog import StepBacklog, clean_step, measure_pipeline
-from .backlog.probe import Range
+from .backlog import clean_step, measure_pipeline
+from .backlog.due import Waiting
 from .backlog.queues import Queues
 from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
 from .checkpoint import Rights, hold_lease
@@ -18,8 +18,9 @@ from .launch import SMALL_BACKLOG, has_class_archive, spark_settings
 from .report import UNWATCHED, Progress, RunReport, write_report
 from .report.ending import NOTHING_NEW, OUT_OF_TIME, UNFINISHED, Ending
 from .report.story import Story
-from .spec import Pipeline, Refill, RunRequest, Step, check_trial, load_neighbours, load_pipeline
+from .spec import Pipeline, RunRequest, Step, check_trial, load_neighbours, load_pipeline
 from .spec.order import count_at_once, order_steps
+from .spec.run import Refill, Verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,42 +59,22 @@ def run_pipeline(request: RunRequest, progress: Progress = UNWATCHED) -> RunRepo
 
 
 def _take_rights(held: ExitStack, pipeline: Pipeline, story: Story) -> Rights:
-    """The lease of every step's checkpoint. Raises CheckpointBusy."""
-    run_id = story.request.run_id
+    """The lease of every step's checkpoint that may be written. Raises CheckpointBusy."""
+    run_id, steps = story.request.run_id, pipeline.steps if story.mode.writes else []
     leases = {
         step.name: held.enter_context(hold_lease(story.mode.lease(story.paths, step.name), run_id))
-        for step in pipeline.steps
+        for step in steps
     }
     deadline = time.monotonic() + pipeline.budget.total_seconds()
     return Rights(run_id, leases, story.request.parents, deadline)
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """What a run has to do: the backlog of each step, or the ranges of a backfill."""
-
-    backlog: dict[str, StepBacklog]
-    ranges: dict[str, Range]
-
-    @property
-    def nothing(self) -> bool:
-        """True where no step has anything to do."""
-        idle = not any(found.must_run for found in self.backlog.values())
-        return idle and all(chosen.is_empty for chosen in self.ranges.values())
-
-    @property
-    def bytes(self) -> int | None:
-        """About how much waits; None where nobody knows."""
-        sizes = [found.weight for found in self.backlog.values()]
-        sizes += [chosen.bytes for chosen in self.ranges.values()]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if len(known) == len(sizes) else None
 
 
 def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -> Ending:
     """Ask what waits, and start Spark only when something does."""
     if story.mode.refill is not None:
         return _deliver(pipeline, story, rights, progress, story.mode.refill)
+    if story.mode.verify is not None:
+        return _verify(pipeline, story, story.mode.verify)
     with Queues(story.warn) as queues:
         waiting = _probe(pipeline, story, queues)
         if waiting.nothing:
@@ -165,6 +146,18 @@ def _deliver(
     return Ending.behind(story.lacking)
 
 
+def _verify(pipeline: Pipeline, story: Story, verify: Verify) -> Ending:
+    """Compare tables with what their inputs give; none is changed."""
+    from .verify.steps import conclude, open_verdicts
+
+    verdicts = open_verdicts(pipeline, story.paths, verify.step)
+    with _spark(pipeline, story, None) as spark:
+        for verdict in verdicts:
+            story.add(verdict)
+            verdict.look(spark, pipeline, verify.share)
+    return Ending.verified(conclude(verdicts))
+
+
 def _probe(pipeline: Pipeline, story: Story, queues: Queues) -> Waiting:
     window = story.mode.window
     if window is not None:
@@ -228,14 +221,14 @@ def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
         return report
     try:
         rights.check_all()
-        write_report(report, story.paths.reports())
+        write_report(report, story.reports)
     except LeaseLost as error:
         lost = replace(Ending.of(error), error=report.error or str(error))
     except Exception as error:  # noqa: BLE001 (an OSError on a disk; on S3, whatever its client raises)
         lost = Ending.of(
             TransientError(
                 f"the report could not be written: {error}",
-                where=story.paths.reports(),
+                where=story.reports,
                 value=report.error,
                 do="Make room or give the run write access there, then run again: the next run "
                 "reports these batches",

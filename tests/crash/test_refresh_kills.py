@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 import yaml
 from sluice.spec import load_pipeline
-from sluice.streaming.verifying import verify_step
+from sluice.streaming.verifying import verify_groups
 from sluice.verify.roots import count_rows
 
 from tests.crash.killing import Killer
@@ -112,7 +112,7 @@ def test_a_chain_that_is_killed_again_and_again_equals_its_queries(spark, tmp_pa
         columns = [column for column in held.columns if not column.startswith("_")]
         assert Counter(map(tuple, held.select(*columns).collect())) == wanted, name
     for step in pipeline.steps:
-        found = verify_step(spark, pipeline, step, paths)
+        found = verify_groups(spark, pipeline, step, paths)
         assert found.equal and found.rows, found
     told = count_rows(killer.root, "gold")
     print(f"{KILLS} kills, seed {SEED}: {told.line}")

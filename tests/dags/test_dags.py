@@ -68,6 +68,41 @@ def test_a_run_is_probed_then_run_then_judged(pipelines):
     ] == [("run", {"gate"}), ("gate", set())]
 
 
+def add_verify(pipelines, when="@weekly"):
+    """`verify:` in the file of `visits`."""
+    write_pipeline(pipelines, "visits")
+    file = pipelines / "pipelines" / "visits.yaml"
+    file.write_text(f"verify: '{when}'\n" + file.read_text())
+
+
+def test_a_pipeline_that_says_when_is_verified_by_a_dag_of_its_own(pipelines):
+    add_verify(pipelines)
+    dags = bag().dags
+    assert set(dags) == {"visits", "visits_backfill", "visits_verify"}
+    dag = dags["visits_verify"]
+    (task,) = dag.tasks
+    assert (dag.tags, dag.timetable.summary) == ({"sluice", "verify"}, "0 0 * * 0")
+    assert (task.task_id, task.downstream_task_ids, task.outlets) == ("verify", set(), [])
+    assert (task.pool, task.retries) == ("sluice_visits", dags["visits"].get_task("run").retries)
+    assert task.doc_md and task.execution_timeout and dag.doc_md.startswith("Reads what `visits`")
+    found, _ = load_dags(only="visits_verify")
+    assert "visits_verify" in found
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ("@often", "verify: no preset of Airflow's"),
+        ("0 0 31 2 *", "verify: a cron expression whose day never comes"),
+        ("@once", "@once says no time"),
+    ],
+)
+def test_a_time_to_verify_that_never_comes_is_an_import_error(pipelines, when, message):
+    add_verify(pipelines, when)
+    _, errors = load_dags()
+    assert len(errors) == 1 and message in str(errors[0])
+
+
 def test_where_sinks_follow_the_table_a_task_of_their_own_sees_to_them(pipelines):
     write_pipeline(pipelines, "visits")
     file = pipelines / "pipelines" / "visits.yaml"

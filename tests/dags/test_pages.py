@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from sluice.orchestration import named
-from sluice.report import history
-from sluice.report.model import RunReport
-from sluice.report.store import report_path
+from sluice.report import Difference, Verification, history
+from sluice.report.model import RunReport, StepReport
+from sluice.report.store import report_path, write_report
 from sluice.storage import Paths
 
 from tests.airflow_service import write_pipeline
@@ -32,6 +32,8 @@ def site(metadata_database, tmp_path_factory):
     for name in ("visits", "secret"):
         (folder / "pipelines").mkdir(exist_ok=True)
         write_pipeline(folder, name)
+    verified = folder / "pipelines" / "visits.yaml"
+    verified.write_text("verify: '@weekly'\n" + verified.read_text())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLUICE_PIPELINES", str(folder / "pipelines"))
         patch.setenv("SLUICE_ROOT", str(folder / "root"))
@@ -177,6 +179,46 @@ def test_a_backfill_shows_the_report_of_its_own_run(site, viewer, no_reports):
     assert (
         "dag_id=visits_backfill&amp;run_id=backfill__1" in site.get("/sluice/", headers=viewer).text
     )
+
+
+def store_verification(*found: Verification, **changes) -> None:
+    """The report of a run that verified `visits`."""
+    step = StepReport(name="visits", target="t", quarantine="q", verified=list(found))
+    told = {"run_id": RUN_ID, "kind": "verification", "status": "done", "steps": [step]}
+    now = datetime(2026, 1, 4, tzinfo=UTC)
+    report = RunReport(pipeline="visits", started=now, ended=now, **(told | changes))
+    write_report(report, Paths.under(None, "visits").verdicts())
+
+
+def test_a_verification_has_a_report_of_its_own_beside_that_of_the_run(site, viewer, no_reports):
+    store("visits")
+    store_verification(Verification(step="visits", rows=1234, read="1,240 read = ..."))
+    overview = site.get("/sluice/", headers=viewer).text
+    assert "10 read = 9 written" in overview
+    href = re.search(r'<a class="good" href="(report[^"]+)">verified</a> 2026-01-04', overview)[1]
+    page = site.get(f"/sluice/{href.replace('&amp;', '&')}", headers=viewer)
+    assert page.status_code == 200 and "What was compared" in page.text
+    assert "1,234" in page.text and "equal to what its input gives once more" in page.text
+    tab = site.get(REPORT, params={"dag_id": "visits_verify", "run_id": RUN_ID}, headers=viewer)
+    assert "What was compared" in tab.text
+    run = site.get(REPORT, params={"dag_id": "visits", "run_id": RUN_ID}, headers=viewer).text
+    assert "What was compared" not in run and "seconds_not_negative" in run
+    assert "verification" not in site.get("/sluice/history?dag_id=visits", headers=viewer).text
+
+
+def test_a_table_that_differs_is_seen_on_the_overview_and_named_in_the_report(
+    site, viewer, no_reports
+):
+    store("visits")
+    lost = Difference(group="id=<b>7</b>", missing=1, surplus=0)
+    off = Verification(step="visits", rows=9, missing=1, groups=1, samples=[lost])
+    store_verification(off, status="failed", exit_code=6, error="visits DIFFERS from it")
+    overview = site.get("/sluice/", headers=viewer).text
+    assert re.search(r'<a class="bad" href="report[^"]+">verification failed</a>', overview)
+    asked = {"dag_id": "visits", "run_id": RUN_ID, "kind": "verification"}
+    page = site.get(REPORT, params=asked, headers=viewer).text
+    assert "visits DIFFERS from it" in page and "A table does not hold what its inputs" in page
+    assert "id=&lt;b&gt;7&lt;/b&gt;" in page and "(1 missing, 0 too many)" in page
 
 
 @pytest.mark.parametrize("dag_id", ["secret", "secret_backfill"])

@@ -319,6 +319,17 @@ def test_a_backfill_asks_for_its_interval_and_measures_it(submit, pipelines):
     )
 
 
+def test_the_dag_that_verifies_asks_for_a_run_that_compares_and_fails_where_a_table_differs(
+    submit, pipelines
+):
+    file = pipelines / "pipelines" / "visits.yaml"
+    file.write_text("verify: '@weekly'\n" + file.read_text())
+    asked = request_of(submit(0, "visits_verify", "verify"))
+    assert asked["verify"] == {"share": 1.0} and "window" not in asked
+    with pytest.raises(AirflowFailException, match="trying again would not help"):
+        submit(int(ExitCode.TERMINAL), "visits_verify", "verify")
+
+
 def test_a_backfill_by_hand_takes_its_range_from_the_parameters():
     window = choose_window(
         "manual", (None, None), {"from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00+02:00"}

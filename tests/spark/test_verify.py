@@ -9,7 +9,7 @@ from sluice.errors import ExitCode, PreflightError
 from sluice.report import tell_verified
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest, load_pipeline
-from sluice.streaming.verifying import verify_step
+from sluice.streaming.verifying import verify_groups
 from typer.testing import CliRunner
 
 ROWS = 1_000_000
@@ -53,7 +53,7 @@ class Kept:
         """What verify finds."""
         pipeline = load_pipeline(self.spec)
         paths = pipeline.paths(self.root)
-        return verify_step(self.spark, pipeline, pipeline.steps[0], paths, share)
+        return verify_groups(self.spark, pipeline, pipeline.steps[0], paths, share)
 
 
 @pytest.fixture
@@ -127,5 +127,5 @@ def test_the_verb_exits_with_6_where_a_table_differs(spark, kept):
     spark.sql(f"DELETE FROM {kept.table} WHERE id = 7")
     told = CliRunner().invoke(app, [*asked, "--json"])
     assert told.exit_code == ExitCode.TERMINAL
-    assert json.loads(told.output.splitlines()[-1])["missing"] == 1
+    assert json.loads(told.stdout.splitlines()[-1])["missing"] == 1
     assert CliRunner().invoke(app, [*asked, "--step", "nope"]).exit_code == ExitCode.TERMINAL

@@ -11,7 +11,7 @@ from sluice.demo.worked import Worked, find_file
 from sluice.report.refreshed import RefreshReport
 from sluice.spec import load_pipeline
 from sluice.storage import Paths
-from sluice.streaming.verifying import verify_step
+from sluice.streaming.verifying import verify_groups
 
 from tests.retail_files import find_real_files
 from tests.spark.retail_truth import COLUMNS, GROUP, TABLES, Truth
@@ -109,7 +109,7 @@ def test_a_table_verifies_as_equal(spark, driven, name):
     pipeline = load_pipeline(find_file("retail"))
     (step,) = (step for step in pipeline.steps if step.name == name)
     paths = Paths.under(driven.root, pipeline.name)
-    found = verify_step(spark, pipeline, step, paths)
+    found = verify_groups(spark, pipeline, step, paths)
     assert (found.missing, found.surplus) == (0, 0)
     assert found.rows == driven.rows(name, "1").total() > 0
 

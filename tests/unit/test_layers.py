@@ -28,7 +28,7 @@ ALLOWED = {
     "sources": _STATE | {"spark"},
     "sinks": _BASE | {"spark"},
     "streaming": _STATE | {"launch", "quality", "sinks", "sources", "spark"},
-    "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming"},
+    "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming", "verify"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
     "verify": _BASE | {"backlog", "launch", "report", "spark", "streaming"},
     "query": _BASE | {"backlog", "launch", "sources", "spark"},

@@ -136,6 +136,7 @@ def _review(pipeline: Pipeline, file: Path, lines: "Lines") -> list[str]:
     from ..spec.review import review_pipeline
 
     check_schedule(pipeline.schedule, str(file), lines.describe(("schedule", "or_at")))
+    check_schedule(pipeline.verify, str(file), lines.describe(("verify",)), "verify")
     found = review_pipeline(pipeline, file)
     errors = [finding.to_error(file, lines) for finding in found if not finding.warns]
     if errors:

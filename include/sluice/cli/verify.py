@@ -4,14 +4,15 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ExitCode
-from ..report.verified import tell_verified
+from ..spec import RunRequest, Verify
 from .app import Name, Root, Spec, app, err, load, out
+from .run import Master, show_run
 
 
 @app.command()
 def verify(
     name: Name = None,
+    *,
     step: Annotated[
         str | None, typer.Option("--step", help="One step; the default is all that can be.")
     ] = None,
@@ -26,6 +27,7 @@ def verify(
     ] = 100.0,
     spec: Spec = None,
     root: Root = None,
+    master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="A line of JSON a table.")] = False,
 ) -> None:
     """Read what a pipeline's steps have read once more, and compare what comes of it with what
@@ -36,21 +38,21 @@ def verify(
 
     Exit code 0 where all are equal, 6 where one differs.
     """
-    from ..verify.steps import choose_steps, verify_steps
+    file, _ = load(name, spec)
+    request = RunRequest(
+        pipeline=str(file.resolve()),
+        root=root,
+        master=master,
+        verify=Verify(step=step, share=sample / 100),
+    )
+    if not as_json:
+        show_run(request)
+    from ..runner import run_pipeline
 
-    _, pipeline = load(name, spec)
-    chosen, left_out = choose_steps(pipeline, step)
-    for left, why in left_out.items():
-        err.print(f"{left}: not verified: {why}", style="yellow")
-    whole = [one.name for one in chosen if not one.groups]
-    if sample < 100 and whole:
-        err.print(f"{', '.join(whole)}: read whole; `--sample` is of groups", style="yellow")
-    equal = True
-    for found in verify_steps(pipeline, chosen, pipeline.paths(root), sample / 100):
-        equal = equal and found.equal
-        if as_json:
+    report = run_pipeline(request)
+    for part in report.steps:
+        for found in part.verified:
             out.print(found.model_dump_json())
-            continue
-        for line in tell_verified(found):
-            (out if found.equal else err).print(line, style=None if found.equal else "red")
-    raise typer.Exit(int(ExitCode.DONE if equal else ExitCode.TERMINAL))
+    if report.error:
+        err.print(report.error, style="red")
+    raise typer.Exit(int(report.exit_code))

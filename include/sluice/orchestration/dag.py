@@ -1,5 +1,5 @@
 """Pipeline -> two DAGs: `<name>` drains what is new, `<name>_backfill` covers a range of event
-time.
+time; and a third, `<name>_verify`, where the file says when.
 """
 
 from collections.abc import Iterable
@@ -18,8 +18,9 @@ from .pools import pool_name
 from .submit import RunPipelineOperator
 from .tasks import gate_task, probe_task
 from .timetable import backfill_timetable, scheduled_timetable
+from .verify import VerifyOperator
 
-BACKFILL = "_backfill"
+BACKFILL, VERIFY = "_backfill", "_verify"
 _EVERY_RUN_BUT_BACKFILL = [
     "scheduled",
     "manual",
@@ -40,6 +41,15 @@ moved; repeating a range changes nothing.
 - One range: trigger this DAG with `from` and `to`.
 - `write: replace` puts the range in place of what the table holds, atomically; `merge` only adds
   what is missing.
+
+"""
+
+
+_VERIFY_NOTE = """Reads what `{name}` has read once more, and compares what comes of it with what
+its tables hold, row by row. No table is changed.
+
+It takes turns with the pipeline at its pool, so that no batch is under way. What cannot be compared
+is named in the report: queries with state, files that are gone.
 
 """
 
@@ -157,6 +167,25 @@ def build_backfill_dag(pipeline: Pipeline, path: Path) -> DAG:
     return dag
 
 
+def build_verify_dag(pipeline: Pipeline, path: Path) -> DAG:
+    """The DAG `<name>_verify`: one task. Raises SpecError as `build_dag` does."""
+    with DAG(
+        pipeline.name + VERIFY,
+        schedule=scheduled_timetable(pipeline.verify, str(path), "verify"),
+        doc_md=_VERIFY_NOTE.format(name=pipeline.name),
+        tags=["sluice", "verify"],
+        is_paused_upon_creation=False,
+        **_common(pipeline, _EVERY_RUN_BUT_BACKFILL),
+    ) as dag:
+        VerifyOperator(
+            task_id="verify",
+            pipeline_file=path.name,
+            doc_md="Fails, with the tables and keys, where one does not hold what its inputs give.",
+            **_spark_task(pipeline),
+        )
+    return dag
+
+
 def load_dags(
     folder: str | Path | None = None, only: str | None = None
 ) -> tuple[dict[str, DAG], list[SpecError]]:
@@ -167,7 +196,8 @@ def load_dags(
         only: the one DAG id a task needs; then the other files are not read.
     """
     files = find_pipelines(folder or pipelines_folder())
-    named = [path for path in files if only and path.stem in (only, only.removesuffix(BACKFILL))]
+    stems = {only, (only or "").removesuffix(BACKFILL), (only or "").removesuffix(VERIFY)}
+    named = [path for path in files if only and path.stem in stems]
     dags, errors = _build_all(named)
     return (dags, errors) if only in dags else _build_all(files)
 
@@ -178,10 +208,9 @@ def _build_all(files: Iterable[Path]) -> tuple[dict[str, DAG], list[SpecError]]:
     for path in files:
         try:
             pipeline = load_pipeline(path)
-            built = {
-                dag.dag_id: dag
-                for dag in (build_dag(pipeline, path), build_backfill_dag(pipeline, path))
-            }
+            made = [build_dag(pipeline, path), build_backfill_dag(pipeline, path)]
+            made += [build_verify_dag(pipeline, path)] if pipeline.verify is not None else []
+            built = {dag.dag_id: dag for dag in made}
             taken = sorted(built.keys() & dags.keys())
             if taken:
                 raise SpecError(

@@ -15,7 +15,7 @@ from ..errors import ExitCode, SluiceError
 from ..launch import spark_settings, write_properties
 from ..report import RunReport
 from ..report.store import read_report
-from ..spec import Pipeline, RunRequest, Window, load_pipeline
+from ..spec import Mode, Pipeline, RunRequest, Window, load_pipeline
 from ..storage import PROJECT
 from .connections import export_connections
 from .named import pipelines_folder
@@ -206,7 +206,7 @@ class RunPipelineOperator(SparkSubmitOperator):
 
     def _find_report(self, request: RunRequest, started: datetime) -> RunReport | None:
         """The report of this try; one that an earlier try wrote is none."""
-        reports = load_pipeline(request.pipeline).paths().reports()
+        reports = Mode.of(request).reports(load_pipeline(request.pipeline).paths())
         try:
             report = read_report(reports, request.run_id)
         except FileNotFoundError:

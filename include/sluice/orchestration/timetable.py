@@ -54,10 +54,10 @@ class BackfillDeltaTimetable(_OnlyBackfilled, DeltaDataIntervalTimetable):
     """Intervals of a fixed length, for backfills."""
 
 
-def scheduled_timetable(schedule: Schedule, where: str) -> object:
+def scheduled_timetable(schedule: Schedule, where: str, field: str = "schedule") -> object:
     """What `DAG(schedule=...)` takes; cron text gets data intervals (Airflow's own default gives
-    them length zero). Raises SpecError."""
-    check_schedule(schedule, where)
+    them length zero). Args: field: of the file. Raises SpecError."""
+    check_schedule(schedule, where, field=field)
     timetable = _follow_clock(clock_of(schedule))
     if not isinstance(schedule, After):
         return timetable

@@ -7,6 +7,7 @@ from ..errors import CheckpointBusy, ExitCode, RuleStop, SluiceError, TransientE
 from .deliveries import Undelivered
 from .model import Status
 from .units import format_amount, format_time
+from .verified import Verification, describe_difference
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ class Ending:
         person = any(sink.needs_person for sink in lacking)
         code = ExitCode.TERMINAL if person else ExitCode.TRANSIENT
         return cls("undelivered", code, " ".join(map(describe_lack, lacking)))
+
+    @classmethod
+    def verified(cls, found: list[Verification]) -> "Ending":
+        """The end of a run that compared tables with what their inputs give."""
+        differing = [describe_difference(one) for one in found if not one.equal]
+        return cls("failed", ExitCode.TERMINAL, "\n".join(differing)) if differing else DONE
 
     @property
     def is_complete(self) -> bool:

@@ -37,7 +37,7 @@ class FailedRule:
 @dataclass(frozen=True)
 class RunSummary:
     """A run in a line. `rules`: how many were judged. `unbalanced`: names of steps. `lacking`:
-    True where a further sink lacks rows."""
+    True where a further sink lacks rows. `tables`: that a run which verifies has compared."""
 
     run_id: str
     kind: str
@@ -52,6 +52,7 @@ class RunSummary:
     blocks: bool
     lacking: bool
     error: str
+    tables: int
 
     @property
     def idle(self) -> bool:
@@ -81,6 +82,7 @@ def summarize_run(report: RunReport) -> RunSummary:
         blocks=report.blocks,
         lacking=bool(report.undelivered),
         error=(report.error or "")[:_MAX_ERROR],
+        tables=sum(len(step.verified) for step in report.steps),
     )
 
 

@@ -9,6 +9,7 @@ from .counts import Counts, Record
 from .deliveries import Delivered, Undelivered
 from .held import HeldInState
 from .refreshed import RefreshReport
+from .verified import Verification
 
 Status = Literal[
     "done", "nothing new", "stopped by a rule", "failed", "out of time", "undelivered", "held back"
@@ -154,6 +155,8 @@ class StepReport(Record):
     """Of a step with several."""
     refresh: RefreshReport | None = None
     """Of a step with `groups`: what became of them, summed over batches."""
+    verified: list[Verification] = []
+    """Of a run that verifies: what its tables hold against what its inputs give."""
     held: list[HeldInState] = []
     """What its transform keeps in state after the run: rows that came and are in no table yet."""
     within: str | None = None
@@ -174,9 +177,10 @@ class RunReport(Record):
     """1: `parsed` stands for `entered`, and `entered` for `made`."""
     pipeline: str
     run_id: str
-    kind: Literal["scheduled", "backfill", "trial", "delivery"] = "scheduled"
+    kind: Literal["scheduled", "backfill", "trial", "delivery", "verification"] = "scheduled"
     """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has
-    a root of its own; `delivery` only sends further sinks what they lack."""
+    a root of its own; `delivery` only sends further sinks what they lack; `verification` compares
+    tables with what their inputs give."""
     window: str | None = None
     started: datetime
     ended: datetime

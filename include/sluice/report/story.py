@@ -52,6 +52,11 @@ class Story:
         """Where the run's tables, checkpoints and reports lie."""
         return self.mode.place(self._paths)
 
+    @property
+    def reports(self) -> str:
+        """The folder of the run's report."""
+        return self.mode.reports(self.paths)
+
     def begin(self, pipeline: Pipeline) -> Pipeline:
         """Tell of this pipeline; before its file is read, the file's name stands for it. Out: the
         pipeline with the steps that this kind of run works on. Raises SpecError for none."""

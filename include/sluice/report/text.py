@@ -29,6 +29,7 @@ from .units import (
     quote_value,
 )
 from .verdict import judge, next_step
+from .verified import tell_verified
 
 _WIDTH = 100
 _BAR = 32
@@ -39,10 +40,11 @@ _OUTCOMES = {Outcome.FAILED: "FAILED", Outcome.ERROR: "NO VERDICT", Outcome.PASS
 def render_text(report: RunReport) -> str:
     """The report as lines of text, ending in a newline; every foreign value is made printable."""
     lines = [*_render_head(report)]
-    if len(report.steps) > 1:
+    if len(report.steps) > 1 and report.kind != "verification":
         lines += ["", *_render_balance(report.counts)]
+    render = _render_verified if report.kind == "verification" else _render_step
     for step in report.steps:
-        lines += ["", *_render_step(step, titled=len(report.steps) > 1)]
+        lines += ["", *render(step, len(report.steps) > 1)]
     lines += ["", *_render_cost(report)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -92,6 +94,16 @@ def _render_step(step: StepReport, titled: bool) -> Iterator[str]:
     for role, place, version in list_tables(step):
         shown = "no commit" if version is None else f"version {version}"
         yield f"  {printable(role):<11} {shown:<12} {printable(place)}"
+
+
+def _render_verified(step: StepReport, titled: bool) -> Iterator[str]:
+    if titled:
+        yield _fit(f"== step {printable(step.name)} ==")
+    for one in step.verified:
+        for line in tell_verified(one):
+            yield from textwrap.wrap(printable(line), _WIDTH, subsequent_indent="    ")
+    for warning in step.warnings:
+        yield from textwrap.wrap(f"Warning: {printable(warning)}", _WIDTH, subsequent_indent="  ")
 
 
 def _render_balance(counts: Counts) -> Iterator[str]:

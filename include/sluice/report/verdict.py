@@ -28,6 +28,19 @@ _JUDGED_TOO_LATE = (
     "YAML. The next run reads only what came after them."
 )
 _FAILED = "The run failed. What was committed before stays; nothing was written twice."
+_EQUAL = "Every table that was looked at holds the rows that its inputs give, each as often."
+_EQUAL_IN_PART = (
+    "Every table that was looked at holds the rows that its inputs give, each as often; the "
+    "warnings say what was not looked at."
+)
+_DIFFERING = (
+    "A table does not hold what its inputs give: somebody wrote beside the step, or a run went "
+    "wrong. No table was changed."
+)
+_REBUILD = (
+    "Find out who wrote the rows that are named. `sluice reset NAME --step STEP` and a run write "
+    "what differs where the step has `groups`; with `--tables` they fill those of others anew."
+)
 _HELD_BACK = (
     "Another run is at work, so this one stood back: it read no row and changed nothing, and says "
     "nothing of the pipeline's state."
@@ -73,9 +86,13 @@ def judge(report: RunReport) -> Verdict:
     if report.status == "stopped by a rule":
         return Verdict("bad", _describe_stop(report))
     if report.status == "failed":
-        return Verdict("bad", _FAILED)
+        return Verdict("bad", _DIFFERING if _differs(report) else _FAILED)
     if report.status == "held back":
         return Verdict("warn", _HELD_BACK_LATER if report.steps else _HELD_BACK)
+    if report.kind == "verification":
+        return (
+            Verdict("warn", _EQUAL_IN_PART) if _needs_attention(report) else Verdict("good", _EQUAL)
+        )
     rules = [rule for step in report.steps for rule in step.rules]
     if rules and all(rule.outcome is Outcome.ERROR for rule in rules):
         return Verdict("bad", _NOT_JUDGED)
@@ -92,9 +109,16 @@ def next_step(report: RunReport) -> str:
         return _JUDGED_TOO_LATE
     if report.status == "held back":
         return _WAIT
+    if _differs(report):
+        return _REBUILD
     if report.status == "undelivered":
         return _UNDELIVERED[report.exit_code]
     return _NEXT_STEPS.get(report.exit_code, "")
+
+
+def _differs(report: RunReport) -> bool:
+    """Whether a table was found that does not hold what it should."""
+    return not all(one.equal for step in report.steps for one in step.verified)
 
 
 def describe_gaps(counts: Counts) -> list[str]:

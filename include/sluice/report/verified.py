@@ -32,7 +32,7 @@ class Verification(Record):
     """Of each input of a step with `groups`, by the table's last commit."""
     read: str = ""
     """Of any other step's target: the records by fate, as they were read once more."""
-    version: int
+    version: int = 0
     """Of the table; 0 where there is none."""
     share: float = 1.0
     """Of the groups that were compared."""
@@ -50,23 +50,31 @@ class Verification(Record):
         """True where the table holds every row as often as it should."""
         return not self.groups
 
+    @property
+    def name(self) -> str:
+        """The step, and which of its tables where it is not the target."""
+        return self.step if self.table == "target" else f"{self.step}, {self.table}"
+
+    @property
+    def amount(self) -> str:
+        """`1,204 rows`."""
+        of = "" if self.share >= 1 else f" in {self.share:.4%} of its groups"
+        return f"{format_amount(self.rows, 'row')}{of}"
+
+    @property
+    def source(self) -> str:
+        """What it was compared with."""
+        at = ", ".join(f"{name} at version {number:,}" for name, number in self.versions.items())
+        told = f" ({self.read})" if self.read else ""
+        return f"the query over {at}" if at else f"what its input gives once more{told}"
+
 
 def tell_verified(one: Verification) -> Iterator[str]:
     """The verdict, and which groups differ."""
-    at = ", ".join(f"{name} at version {version:,}" for name, version in one.versions.items())
-    source = f"the query over {at}" if at else "what its input gives once more"
-    source += f" ({one.read})" if one.read else ""
-    of = "" if one.share >= 1 else f" in {one.share:.4%} of its groups"
-    table = "" if one.table == "target" else f", {one.table}"
-    rows, held = f"{format_amount(one.rows, 'row')}{of}", f"table at version {one.version:,}"
     if one.equal:
-        yield f"{one.step}{table}: {rows}, equal to {source}; {held}"
+        yield f"{one.name}: {one.amount}, equal to {one.source}; table at version {one.version:,}"
         return
-    yield (
-        f"{one.step}{table}: DIFFERS from {source}; {held}: of {rows} "
-        f"{format_count(one.missing)} are missing, and {format_count(one.surplus)} are too many"
-        + (f", in {format_amount(one.groups, 'group')}" if one.samples else "")
-    )
+    yield f"{describe_difference(one)}; table at version {one.version:,}"
     for sample in one.samples:
         named = printable(sample.group)
         yield f"  {named}: {sample.missing:,} missing, {sample.surplus:,} too many"
@@ -74,3 +82,12 @@ def tell_verified(one: Verification) -> Iterator[str]:
         yield f"  ... and {format_amount(one.groups - len(one.samples), 'more group')}"
     if not one.versions:
         yield f"  {_CAUSES}"
+
+
+def describe_difference(one: Verification) -> str:
+    """How a table differs, in a sentence."""
+    groups = f", in {format_amount(one.groups, 'group')}" if one.samples else ""
+    return (
+        f"{one.name} DIFFERS from {one.source}: of {one.amount} {format_count(one.missing)} are "
+        f"missing, and {format_count(one.surplus)} are too many{groups}"
+    )

@@ -22,7 +22,7 @@ from .pipeline import Pipeline
 from .quantities import format_duration
 from .records import Records
 from .rules import ROW_LEVEL, RuleSpec, rule_columns
-from .run import Refill, RunRequest, Window, clean_run_id
+from .run import Refill, RunRequest, Verify, Window, clean_run_id
 from .schedule import After, Schedule, check_schedule, clock_of, describe_schedule
 from .sink import SINKS, Sink
 from .sink_kind import SinkKind
@@ -67,6 +67,7 @@ __all__ = [
     "Records",
     "RuleSpec",
     "Refill",
+    "Verify",
     "RunRequest",
     "Schedule",
     "Security",

@@ -1,4 +1,5 @@
-"""What differs between kinds of runs: a drain of what is new, a backfill, a trial, a delivery."""
+"""What differs between kinds of runs: a drain of what is new, a backfill, a trial, a delivery, a
+verification."""
 
 import time
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Literal
 from ..errors import SpecError
 from ..storage import Paths
 from .pipeline import Pipeline
-from .run import Refill, RunRequest, Window, clean_run_id
+from .run import Refill, RunRequest, Verify, Window, clean_run_id
 from .step import Step
 from .trigger import AVAILABLE_NOW, Trigger, never_ends
 
@@ -17,15 +18,17 @@ class Mode:
     """How a run goes about it, so that nobody asks a request for fields that may be absent.
 
     `name`: of a backfill's own checkpoint, or of a trial's root. `window`: of a backfill.
-    `seconds`: how long each step of a trial takes rows. `refill`: of a delivery.
+    `seconds`: how long each step of a trial takes rows. `refill`: of a delivery. `verify`: of a
+    verification.
     """
 
-    kind: Literal["scheduled", "backfill", "trial", "delivery"]
+    kind: Literal["scheduled", "backfill", "trial", "delivery", "verification"]
     name: str | None = None
     window: Window | None = None
     replaces: bool = False
     seconds: float | None = None
     refill: Refill | None = None
+    verify: Verify | None = None
 
     @classmethod
     def of(cls, request: RunRequest) -> "Mode":
@@ -37,6 +40,8 @@ class Mode:
             return cls("trial", name, seconds=request.dev_seconds)
         if request.refill is not None:
             return cls("delivery", refill=request.refill)
+        if request.verify is not None:
+            return cls("verification", verify=request.verify)
         return cls("scheduled")
 
     @property
@@ -53,6 +58,11 @@ class Mode:
     def is_trial(self) -> bool:
         """True where everything lies in a root of its own and ends after some seconds."""
         return self.kind == "trial"
+
+    @property
+    def writes(self) -> bool:
+        """True where the tables and checkpoints of the steps are written."""
+        return self.verify is None
 
     def choose(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with the steps that this kind of run works on. A backfill leaves out those
@@ -81,6 +91,10 @@ class Mode:
     def place(self, paths: Paths) -> Paths:
         """Where the run's tables, checkpoints and reports lie, of a pipeline's paths."""
         return paths.trial(self.name or "") if self.is_trial else paths
+
+    def reports(self, paths: Paths) -> str:
+        """The folder of the run's report: one that verifies tells of no row that came."""
+        return paths.verdicts() if self.verify is not None else paths.reports()
 
     def checkpoint(self, paths: Paths, step: str) -> str:
         """The folder of a step's checkpoint."""

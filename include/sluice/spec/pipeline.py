@@ -13,11 +13,12 @@ from .file_source import FileSource
 from .lines import At
 from .model import FieldError, Options, Spec
 from .quantities import Duration
-from .schedule import After, Schedule
+from .schedule import WITHOUT_INTERVAL, After, Clock, Schedule
 from .source_kind import SourceKind
 from .spark_settings import why_refused
 from .step import NAME, Step
 from .trigger import never_ends, trigger_kind
+from .verifiable import why_unverifiable
 
 
 class Pipeline(Spec):
@@ -33,6 +34,10 @@ class Pipeline(Spec):
     schedule: Schedule = None
     """Cron text, a preset, a duration, `{after: [orders.orders]}` for when other pipelines have
     written, or null for runs by hand."""
+    verify: Clock | None = None
+    """When the DAG `<name>_verify` reads everything once more and compares the tables with what
+    comes of it: cron text, a preset (`@weekly`) or a duration. By default there is no such DAG;
+    `sluice verify NAME` does the same."""
     start_date: datetime = datetime(2026, 1, 1)
     """First moment of the schedule and the earliest a backfill may reach; UTC when no zone is
     given."""
@@ -107,6 +112,16 @@ class Pipeline(Spec):
                     do="Leave it out: the steps of a pipeline run together, and one that reads "
                     "another waits for it",
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _check_verify(self) -> "Pipeline":
+        if self.verify in WITHOUT_INTERVAL:
+            raise FieldError(f"{self.verify} says no time; write '@weekly'", "verify")
+        left_out = {step.name: why_unverifiable(step) for step in self.steps}
+        if self.verify is not None and all(left_out.values()):
+            told = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+            raise FieldError(f"no step can be verified ({told}); leave it out", "verify")
         return self
 
     @model_validator(mode="after")

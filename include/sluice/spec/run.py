@@ -49,6 +49,14 @@ class Refill(Spec):
     keys: list[str] = []
 
 
+class Verify(Spec):
+    """What `sluice verify` looks at: `step`, by default each that can be; `share` of the groups of
+    a step with `groups`, chosen by a hash of them."""
+
+    step: str | None = None
+    share: float = Field(default=1.0, gt=0, le=1)
+
+
 class RunRequest(Spec):
     """One run: which pipeline, under which id, over which window, where things live."""
 
@@ -68,6 +76,8 @@ class RunRequest(Spec):
     many seconds."""
     refill: Refill | None = None
     """Makes the run one that reads no source, and only sends further sinks what they lack."""
+    verify: Verify | None = None
+    """Makes the run one that changes no table, and compares them with what their inputs give."""
     backlog_bytes: int | None = None
     """What the probe saw; chooses the JVM profile."""
 
@@ -77,9 +87,11 @@ class RunRequest(Spec):
 
     @model_validator(mode="after")
     def _check_trial(self) -> "RunRequest":
-        asked = (self.dev_seconds, self.window, self.refill)
+        asked = (self.dev_seconds, self.window, self.refill, self.verify)
         if sum(kind is not None for kind in asked) > 1:
-            raise ValueError("a run is a trial, a backfill or a delivery, not two of them")
+            raise ValueError(
+                "a run is a trial, a backfill, a delivery or a verification, not two of them"
+            )
         return self
 
     @property

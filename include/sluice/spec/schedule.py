@@ -46,6 +46,12 @@ def _parse_schedule(value: object) -> object:
     return _parse_clock(value, ", {after: [orders.orders]} or null")
 
 
+Clock = Annotated[
+    timedelta | str, BeforeValidator(_parse_clock), WithJsonSchema({"type": "string"})
+]
+"""Cron text, a preset or a duration."""
+
+
 def _check_step(name: object) -> object:
     """A step of another pipeline as `pipeline.step`."""
     if isinstance(name, str) and _STEP.fullmatch(name):
@@ -104,12 +110,7 @@ class After(Spec):
     ]
     """Runs once each of these steps has written since the last such run, `[orders.orders,
     returns.returns]`; or once one of them has, `{any: [...]}`."""
-    or_at: (
-        Annotated[
-            timedelta | str, BeforeValidator(_parse_clock), WithJsonSchema({"type": "string"})
-        ]
-        | None
-    ) = None
+    or_at: Clock | None = None
     """Runs at these times as well: cron text, a preset or a duration."""
 
     @field_validator("or_at")
@@ -167,15 +168,18 @@ def describe_schedule(schedule: Schedule) -> str:
     return f"after {waits}{f', or {at}{told}' if told else ''}"
 
 
-def check_schedule(schedule: Schedule, where: str, place: str = "") -> None:
+def check_schedule(
+    schedule: Schedule, where: str, place: str = "", field: str = "schedule"
+) -> None:
     """Raise SpecError for a schedule that Airflow does not understand, or that never comes: by the
     parser that Airflow asks.
 
-    Args: where: the file. place: the line in it. It costs an import, so a run does not ask.
+    Args: where: the file. place: the line in it. field: of the file. It costs an import, so a run
+    does not ask.
     """
     waits, clock = isinstance(schedule, After), clock_of(schedule)
     presets = PRESETS if waits else (*PRESETS, *WITHOUT_INTERVAL)
-    field, at = "schedule.or_at" if waits else "schedule", f" ({place})" if place else ""
+    field, at = f"{field}.or_at" if waits else field, f" ({place})" if place else ""
     if not isinstance(clock, str) or clock in presets:
         return
     if clock.startswith("@"):

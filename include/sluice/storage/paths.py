@@ -145,6 +145,10 @@ class Paths:
         """Paths of a trial: a root of its own, below `dev/`, that no other run knows."""
         return Paths(self._join("dev", run_id), self.pipeline, self.uids)
 
+    def verdicts(self) -> str:
+        """Folder of the reports of runs that verify, beside those of the runs that read."""
+        return f"{self.reports()}/verified"
+
     def verification(self) -> "Paths":
         """Paths below which steps are run once more, to be compared with what they are."""
         return Paths(self._join("verify", self.pipeline), self.pipeline, self.uids)

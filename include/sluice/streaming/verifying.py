@@ -26,7 +26,7 @@ from .transform import business_columns
 _PARTS = 1_000_000
 
 
-def verify_step(
+def verify_groups(
     spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths, share: float = 1.0
 ) -> Verification:
     """What a step's table should hold against what it holds, as multisets of rows.

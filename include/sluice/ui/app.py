@@ -26,7 +26,13 @@ from ..report.render import render_html
 from ..report.store import read_report, report_path
 from .history import MAX_RUNS, read_history
 from .leave import show_way_out
-from .lookup import explain_missing_report, is_idle, list_pipelines, pipeline_of
+from .lookup import (
+    explain_missing_report,
+    is_idle,
+    is_verification,
+    list_pipelines,
+    pipeline_of,
+)
 from .page import HEADERS, draw, show_page
 from .quarantine import MAX_ROWS, read_quarantines
 
@@ -50,13 +56,20 @@ def _last_runs(pipeline: str) -> tuple[str, RunSummary | None, RunSummary | None
     return pipeline, newest, _find_worked(list_runs(_reports(pipeline), MAX_RUNS)) if idle else None
 
 
+def _last_verified(pipeline: str) -> RunSummary | None:
+    """The newest run that compared its tables with what their inputs give."""
+    return next(iter(list_runs(paths_of(pipeline).verdicts(), 1)), None)
+
+
 def show_overview(user: GetUserDep) -> HTMLResponse:
     """Every pipeline whose DAG the user may see: last run, balance line, failing rules, the way to
     the report. Those that block come first, then by name."""
     visible = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
-    rows = [_last_runs(name) for name in list_pipelines(visible)]
+    names = list_pipelines(visible)
+    rows = [_last_runs(name) for name in names]
+    verified = {name: _last_verified(name) for name in names}
     rows.sort(key=lambda row: (row[1] is None, not (row[1] and row[1].blocks), row[0]))
-    return show_page("overview.html", rows=rows)
+    return show_page("overview.html", rows=rows, verified=verified)
 
 
 def _show_stranger(dag_id: str) -> HTMLResponse:
@@ -94,13 +107,17 @@ def show_quarantine(
     )
 
 
-def show_report(dag_id: _DagId, run_id: _RunId) -> HTMLResponse:
+def show_report(
+    dag_id: _DagId, run_id: _RunId, kind: Annotated[str, Query(max_length=20)] = ""
+) -> HTMLResponse:
     """The HTML report of one run, as the run wrote it, under links; else a sentence on why there
-    is none and what to do."""
+    is none and what to do. Args: kind: `verification` for one that another DAG, or a person, has
+    run."""
     pipeline = pipeline_of(dag_id)
     if pipeline is None:
         return _show_stranger(dag_id)
-    folder = _reports(pipeline)
+    verifies = kind == "verification" or is_verification(dag_id, pipeline)
+    folder = paths_of(pipeline).verdicts() if verifies else _reports(pipeline)
     try:
         report = read_report(folder, run_id)
     except FileNotFoundError:

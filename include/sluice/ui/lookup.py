@@ -11,7 +11,7 @@ from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from ..orchestration.dag import BACKFILL
+from ..orchestration.dag import BACKFILL, VERIFY
 from ..report.units import to_utc
 
 _MOST_SILENT = 500
@@ -39,12 +39,12 @@ def _tags_of(dag_ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def list_pipelines(dag_ids: Iterable[str]) -> list[str]:
-    """Names of the pipelines among these DAGs; a backfill DAG belongs to its pipeline and is not
-    named again."""
+    """Names of the pipelines among these DAGs; one that backfills or verifies belongs to its
+    pipeline and is not named again."""
     return sorted(
         dag_id
         for dag_id, tags in _tags_of(dag_ids).items()
-        if "sluice" in tags and "backfill" not in tags
+        if "sluice" in tags and not tags & {"backfill", "verify"}
     )
 
 
@@ -53,7 +53,13 @@ def pipeline_of(dag_id: str) -> str | None:
     tags = _tags_of([dag_id]).get(dag_id, set())
     if "sluice" not in tags:
         return None
-    return dag_id.removesuffix(BACKFILL) if "backfill" in tags else dag_id
+    own = {"backfill": BACKFILL, "verify": VERIFY}
+    return next((dag_id.removesuffix(own[tag]) for tag in own if tag in tags), dag_id)
+
+
+def is_verification(dag_id: str, pipeline: str) -> bool:
+    """True for the DAG that verifies a pipeline."""
+    return dag_id == pipeline + VERIFY
 
 
 def list_silent_runs(pipeline: str, since: datetime | None) -> list[SilentRun]:

@@ -1,14 +1,17 @@
 """Verifies the steps of a pipeline: what their tables hold against what their inputs give once
 more."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ..errors import SpecError
-from ..launch import spark_settings
-from ..report import Verification
-from ..spark.session import open_session
-from ..spec import FileSource, Pipeline, Step, TableSource
+from ..errors import PreflightError, SluiceError, SourceError, SpecError
+from ..report import StepReport, Undelivered, Verification
+from ..spec import Pipeline, Step
+from ..spec.verifiable import why_unverifiable
 from ..storage import Paths
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def choose_steps(pipeline: Pipeline, name: str | None) -> tuple[list[Step], dict[str, str]]:
@@ -32,53 +35,77 @@ def choose_steps(pipeline: Pipeline, name: str | None) -> tuple[list[Step], dict
     return [step for step in steps if step.name not in left_out], left_out
 
 
-def why_unverifiable(step: Step) -> str:
-    """Why what a step's inputs give once more says nothing of its tables; empty where it does."""
-    if step.groups:
-        return ""
-    reasons = (_why_source(step), _why_memory(step))
-    return next(filter(None, reasons), "")
+@dataclass
+class Verdict:
+    """What a run that verifies tells of a step. `found`: of each of its tables. `problem`: why it
+    could not be verified."""
 
+    of: Step
+    paths: Paths
+    found: list[Verification] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    problem: SluiceError | None = None
 
-def _why_source(step: Step) -> str:
-    if step.statics:
-        return "its static inputs are read in each run, as they are then"
-    for one in step.streams.values():
-        source = one.source
-        if source.why_trial:
-            return f"source {source.kind} gives other rows each time"
-        if isinstance(source, FileSource) and source.clean_source is not None:
-            return "its files are taken away once they are read"
-        if isinstance(source, TableSource):
-            asked = ("change_feed", "skip_change_commits", "schema_tracking")
-            given = [name for name in asked if getattr(source, name)]
-            given += ["start"] if source.start != "earliest" else []
-            if given:
-                return f"`{given[0]}` reads commits, and not what the table held after them"
-    return ""
+    @property
+    def step(self) -> str:
+        """The step's name."""
+        return self.of.name
 
+    @property
+    def lacking(self) -> list[Undelivered]:
+        """Nothing: further sinks are not looked at."""
+        return []
 
-def _why_memory(step: Step) -> str:
-    if step.target is None:
-        return "it writes no table that remembers what it was given"
-    if step.output_mode != "append" or (step.dedup and step.dedup.memory == "state"):
-        return "what it keeps in state hangs on how its input was cut into batches"
-    if step.event_time and step.dedup and step.dedup.late != "merge":
-        return f"which rows are late (`late: {step.dedup.late}`) hangs on when they came"
-    return ""
-
-
-def verify_steps(
-    pipeline: Pipeline, steps: list[Step], paths: Paths, share: float
-) -> Iterator[Verification]:
-    """What each of these steps' tables should hold against what it holds. Args: share: of the
-    groups of steps with `groups`."""
-    with open_session(spark_settings(pipeline, None, root=paths.root)) as spark:
+    def look(self, spark: "SparkSession", pipeline: Pipeline, share: float) -> None:
+        """Compare the step's tables, or warn of what keeps them from being compared. Args: share:
+        of the groups of a step with `groups`."""
         from ..streaming.replay import verify_by_replay
-        from ..streaming.verifying import verify_step
+        from ..streaming.verifying import verify_groups
 
-        for step in steps:
-            if step.groups:
-                yield verify_step(spark, pipeline, step, paths, share)
+        if share < 1 and not self.of.groups:
+            self.warn(f"{self.step} was compared as a whole: a sample is of groups")
+        try:
+            if self.of.groups:
+                self.found.append(verify_groups(spark, pipeline, self.of, self.paths, share))
             else:
-                yield from verify_by_replay(spark, pipeline, step, paths)
+                self.found.extend(verify_by_replay(spark, pipeline, self.of, self.paths))
+        except (SpecError, PreflightError, SourceError) as error:
+            self.problem = error
+            self.warn(f"{self.step} was not verified: {error}")
+
+    def warn(self, *sentences: str) -> None:
+        """Add what a person should know."""
+        self.warnings += sentences
+
+    def report(self) -> StepReport:
+        """The step's part of the report."""
+        return StepReport(
+            name=self.step,
+            target=self.of.target_path(self.paths),
+            quarantine=self.paths.quarantine(self.step),
+            verified=self.found,
+            versions={one.table: one.version for one in self.found},
+            warnings=self.warnings,
+        )
+
+    def settle(self) -> None:
+        """Nothing: no batch is told."""
+
+
+def open_verdicts(pipeline: Pipeline, paths: Paths, name: str | None) -> list[Verdict]:
+    """One for each step that is verified; the last says why others are not. Raises SpecError for
+    none."""
+    chosen, left_out = choose_steps(pipeline, name)
+    verdicts = [Verdict(step, paths) for step in chosen]
+    verdicts[-1].warn(*(f"{one} was not verified: {why}" for one, why in left_out.items()))
+    return verdicts
+
+
+def conclude(verdicts: list[Verdict]) -> list[Verification]:
+    """What was found of all tables. Raises what kept the first step from being verified where no
+    step was."""
+    found = [one for verdict in verdicts for one in verdict.found]
+    problems = [verdict.problem for verdict in verdicts if verdict.problem is not None]
+    if not found and problems:
+        raise problems[0]
+    return found
