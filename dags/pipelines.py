@@ -1,4 +1,5 @@
-"""Every pipeline file becomes two Airflow DAGs: `<name>` and `<name>_backfill`.
+"""Every pipeline file becomes Airflow DAGs: `<name>`, `<name>_backfill` and, where it says when,
+`<name>_verify`.
 
 A file that is broken is left to broken_pipelines.py.
 """

@@ -18,6 +18,7 @@ from ..spark.table_setup import locate_target
 from ..spark.tables import frame_of
 from ..spec import (
     FileSource,
+    KafkaSource,
     Mode,
     Pipeline,
     RunRequest,
@@ -179,6 +180,8 @@ def _as_alone(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths)
         return locate_target(spark, before[0], paths) if before else source.place(paths)
 
     def fix(source: SourceKind) -> SourceKind:
+        if isinstance(source, KafkaSource):  # what expired would else be missing without a word
+            return source.model_copy(update={"fail_on_data_loss": True})
         if not isinstance(source, TableSource) or source.name is not None:
             return source
         return source.model_copy(update={"step": None, "path": locate(source)})
