@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 from sluice.cli import app
-from sluice.errors import ExitCode
+from sluice.errors import ExitCode, SourceError
 from sluice.spec import Window, load_pipeline
 from sluice.streaming import batch, bounds, step
 from sluice.streaming.replay import verify_by_replay
@@ -777,3 +777,16 @@ def test_verify_reads_the_offsets_of_finished_batches_once_more_and_none_behind_
     spark.sql(f"UPDATE delta.`{shop.paths.table('s')}` SET n = 1000 WHERE id = 'o20'")
     (off, _) = verify_by_replay(spark, pipeline, pipeline.steps[0], shop.paths)
     assert [(one.group, one.missing, one.surplus) for one in off.samples] == [("id=o20", 1, 1)]
+
+
+def test_verify_refuses_a_topic_whose_records_expired_also_where_runs_go_on_without_them(
+    spark, project, kafka_broker
+):
+    topic = kafka_broker.create_topic("expired_again", partitions=1)
+    kafka_broker.produce(topic, [Record(order(n)) for n in range(6)])
+    shop = project(topic, DEDUP, fail_on_data_loss=False)
+    shop.run()
+    kafka_broker.expire(topic, 0, 3)
+    pipeline = load_pipeline(shop.write())
+    with pytest.raises(SourceError, match="do not hold what this checkpoint expects"):
+        list(verify_by_replay(spark, pipeline, pipeline.steps[0], shop.paths))
