@@ -176,6 +176,14 @@ def test_a_store_that_refuses_everything_in_the_middle_of_a_run_loses_and_double
     assert shop.ids() == orders(range(150), negative=False) and shop.refused() == orders(
         range(150), negative=True
     )
+    verified = shop.call("verify", "--json")
+    assert verified.returncode == ExitCode.DONE, verified.stdout + verified.stderr
+    found = [json.loads(line) for line in verified.stdout.splitlines()]
+    assert [(one["table"], one["rows"], one["missing"], one["surplus"]) for one in found] == [
+        ("target", 135, 0, 0),
+        ("quarantine", 15, 0, 0),
+    ]
+    assert not [at for at in shop.s3.addresses(f"{shop.paths.root}/verify/") if "lease" not in at]
     [report] = [one for one in list_reports(shop.paths.reports()) if one.status == "done"]
     assert (
         report.counts.read

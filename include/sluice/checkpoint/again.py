@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..storage import open_path, spark_folder
+from ..storage import is_remote, open_path, replace_file, spark_folder
 from .log import Checkpoint
 
 
@@ -22,9 +22,9 @@ def plan_again(checkpoint: str, batch: int, other: str) -> None:
     version, head, *offsets = done.offsets[batch].read_text(encoding="utf-8").split("\n")
     first = {**json.loads(head), "batchWatermarkMs": 0}
     for file in (done.folder / "metadata", *_list_tree(done.folder / "sources")):
-        _write(place / file.relative_to(done.folder), file.read_bytes())
+        _write(place / file.relative_to(done.folder), file.read_text(encoding="utf-8"))
     planned = "\n".join([version, json.dumps(first), *offsets])
-    _write(place / "offsets" / "0", planned.encode())  # last: without it there is no plan
+    _write(place / "offsets" / "0", planned)  # last: without it there is no plan
 
 
 def _list_tree(folder: Path) -> Iterator[Path]:
@@ -36,6 +36,7 @@ def _list_tree(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+def _write(path: Path, text: str) -> None:
+    if not is_remote(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, text)
