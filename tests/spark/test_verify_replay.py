@@ -190,3 +190,38 @@ def test_a_query_with_state_is_refused_once_it_has_state(spark, tmp_path):
     shop.run()
     with pytest.raises(SpecError, match="keeps rows in state"):
         verify(spark, shop)
+
+
+def test_what_judges_a_batch_as_a_whole_does_not_judge_all_batches_as_one(spark, tmp_path):
+    few = {
+        "type": "expect_table_row_count_to_be_between",
+        "kwargs": {"max_value": 10},
+        "on_fail": "stop",
+    }
+    limit = {"share": "20 %", "on_fail": "stop"}
+    shop = Shop(tmp_path, rules=[few], source={"max_malformed": limit})
+    for day in (1, 2):
+        shop.land(*(order(number + 100 * day, day=day) for number in range(9)), BROKEN)
+        assert shop.run().exit_code is ExitCode.DONE
+    found = verify(spark, shop)
+    assert all(one.equal for one in found.values()) and found["target"].rows == 18
+
+
+def test_several_inputs_are_read_once_more_each_up_to_where_it_stands(spark, tmp_path):
+    shop = Shop(tmp_path, rules=[])
+    (tmp_path / "both.sql").write_text("SELECT * FROM here UNION ALL SELECT * FROM there")
+    (tmp_path / "there").mkdir()
+    here = shop.step.pop("source")
+    other = here | {"path": str(tmp_path / "there")}
+    shop.step |= {
+        "inputs": {"here": {"source": here}, "there": {"source": other}},
+        "transform": "both.sql",
+    }
+    shop.write()
+    for number in range(2):
+        shop.land(order(number))
+        (tmp_path / "there" / f"{number}.json").write_text(json.dumps(order(number + 10)))
+        assert shop.run().exit_code is ExitCode.DONE
+    shop.land(order(50))
+    (found,) = (one for name, one in verify(spark, shop).items() if name == "target")
+    assert found.equal and found.rows == 4

@@ -28,7 +28,7 @@ from .landing import describe_landing
 from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
 from .probe import RECORD_BYTES, Range, StepBacklog
-from .waiting import waiting_files
+from .waiting import find_altered, waiting_files
 from .watch import Watched, mark_behind, read_mark, refuse_another, watch_table, write_mark
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "describe_losses",
     "end_of",
     "files_in_window",
+    "find_altered",
     "find_ends",
     "is_hidden",
     "keep_unreadable",

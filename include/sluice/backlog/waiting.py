@@ -37,6 +37,18 @@ def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[Land
     return waiting, [note] if changed else []
 
 
+def find_altered(source: FileSource, checkpoint: Checkpoint, batch: int) -> list[str]:
+    """Names of the files that were read up to a batch, and are gone or not as they were."""
+    last = checkpoint.log_offset(batch)
+    landed = {file.path: file.modified * 1000 for file in list_files(source)}
+    read = (file for file in checkpoint.seen_files() if file.log_id <= last)
+    return sorted(
+        file.path
+        for file in read
+        if abs(landed.get(file.path, float("-inf")) - file.modified_ms) > _SAME_TIME
+    )
+
+
 def _list_after(source: FileSource, seen: dict[str, SeenFile], committed: int) -> str | None:
     """Where a listing may start when the user says that names or folders sort by arrival; None
     lists everything.

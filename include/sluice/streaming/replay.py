@@ -9,8 +9,16 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..backlog import list_files, table_version
-from ..checkpoint import Checkpoint, Rights, hold_lease, noted_parts, plan_again
+from ..backlog import find_altered, table_version
+from ..checkpoint import (
+    Checkpoint,
+    Rights,
+    hold_lease,
+    note_step,
+    noted_parts,
+    open_manifest,
+    plan_again,
+)
 from ..errors import PreflightError, SourceError, SpecError, TransientError
 from ..report import UNWATCHED, Counts, Verification
 from ..sources import Found
@@ -21,12 +29,14 @@ from ..spec import (
     KafkaSource,
     Mode,
     Pipeline,
+    RuleSpec,
     RunRequest,
     SourceKind,
     Step,
     TableSource,
 )
 from ..spec.definition import changed_parts, digest_parts
+from ..spec.rules import ROW_LEVEL
 from ..storage import Paths, open_path, remove_tree, spark_folder
 from .comparing import differ
 from .run import Run
@@ -58,7 +68,10 @@ def verify_by_replay(
     place = paths.verification()
     with _clean_place(place):
         again = pipeline.model_copy(update={"steps": [_as_alone(spark, pipeline, step, paths)]})
-        plan_again(paths.checkpoint(step.name), done.batch, place.checkpoint(step.name))
+        there = place.checkpoint(step.name)
+        if len(step.streams) > 1:  # the plan counts them in this order
+            note_step(there, open_manifest(there), inputs=[*step.streams])
+        plan_again(paths.checkpoint(step.name), done.batch, there)
         counts = _run(spark, again, place)
         found = _list_tables(step, place, place.table(step.name))
         for name, path in done.tables.items():
@@ -138,20 +151,13 @@ def _refuse_gone(step: Step, paths: Paths, done: _Done) -> None:
         if not isinstance(one.source, FileSource):
             continue
         checkpoint = Checkpoint.below(paths.checkpoint(step.name), number)
-        last = checkpoint.log_offset(done.batch)
-        landed = {file.path: file.modified for file in list_files(one.source)}
-        other = [
-            file.path
-            for file in checkpoint.seen_files()
-            if file.log_id <= last
-            and abs(landed.get(file.path, -1.0) * 1000 - file.modified_ms) > 1000
-        ]
-        if other:
+        altered = find_altered(one.source, checkpoint, done.batch)
+        if altered:
             raise SourceError(
-                f"{len(other):,} of the files that were read are gone, or were changed since, so "
+                f"{len(altered):,} of the files that were read are gone, or were changed since, so "
                 "that they cannot be read once more",
                 where=f"{step.name}: source {one.source.path}",
-                value=", ".join(sorted(other)[:3]),
+                value=", ".join(altered[:3]),
                 do="Put them back as they were, or verify the steps behind this one",
             )
 
@@ -173,31 +179,44 @@ def _remove(place: Paths) -> None:
 
 
 def _as_alone(spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths) -> Step:
-    """The step as it reads the same inputs from elsewhere, once, and writes its tables only."""
+    """The step as it reads the same inputs from elsewhere, once, and writes its tables only: what
+    judges a batch as a whole would judge another batch here."""
 
     def locate(source: TableSource) -> str:
         before = [one for one in pipeline.steps if one.name == source.step]
         return locate_target(spark, before[0], paths) if before else source.place(paths)
 
     def fix(source: SourceKind) -> SourceKind:
-        if isinstance(source, KafkaSource):  # what expired would else be missing without a word
-            return source.model_copy(update={"fail_on_data_loss": True})
-        if not isinstance(source, TableSource) or source.name is not None:
-            return source
-        return source.model_copy(update={"step": None, "path": locate(source)})
+        if isinstance(source, TableSource) and source.name is None:
+            return source.model_copy(update={"step": None, "path": locate(source)})
+        told = {"max_malformed": None} if source.malformed_limit is not None else {}
+        # What expired would else be missing without a word.
+        lossless = {"fail_on_data_loss": True} if isinstance(source, KafkaSource) else {}
+        return source.model_copy(update={**told, **lossless})
 
     target, inputs = step.target, dict(step.inputs)
     for name, one in inputs.items():
-        inputs[name] = one.model_copy(update={"source": fix(one.source)})
+        fixed = {"source": fix(one.source), "rules": _only_of_rows(one.rules)}
+        inputs[name] = one.model_copy(update=fixed)
     kept = target.model_copy(update={"table": None, "name": None}) if target else None
     return step.model_copy(
         update={
             "source": fix(step.source) if step.source is not None else None,
             "inputs": inputs,
+            "rules": _only_of_rows(step.rules),
             "sinks": [kept] if kept else [],
             "trigger": "once",
         }
     )
+
+
+def _only_of_rows(rules: list[RuleSpec]) -> list[RuleSpec]:
+    """The rules that decide the fate of a row, or are told with it; none stops a batch."""
+    return [
+        rule.model_copy(update={"on_fail": "warn"}) if rule.on_fail == "stop" else rule
+        for rule in rules
+        if rule.type in ROW_LEVEL
+    ]
 
 
 def _run(spark: SparkSession, pipeline: Pipeline, place: Paths) -> Counts:
