@@ -94,6 +94,10 @@ def test_the_verb_says_so_and_exits_with_6(spark, shop):
     assert told.exit_code == 0, said
     assert "paid: 3 rows, equal to what its input gives once more (6 read =" in said
     assert "paid, quarantine: 2 rows, equal to" in said
+    (told_in,) = (shop.root / "reports" / "orders" / "verified").glob("*.json")
+    again = invoke("report", *asked[1:], "--run", told_in.stem)[1]
+    assert said.startswith(again) and "(verification)" in again
+    assert "(verification)" not in invoke("report", *asked[1:])[1]
     spark.sql(f"DELETE FROM {table_of(shop)} WHERE order_id = 'o7'")
     told, said = invoke(*asked, "--sample", "1")
     assert told.exit_code == ExitCode.TERMINAL

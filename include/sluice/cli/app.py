@@ -9,8 +9,9 @@ import typer
 
 from ..errors import ExitCode, SluiceError, SpecError
 from ..launch import divert_jvm_output
+from ..report import report_path
 from ..spec import Pipeline, find_pipelines, load_pipeline
-from ..storage import PIPELINES
+from ..storage import PIPELINES, Paths
 
 
 class Output:
@@ -115,3 +116,10 @@ def load(name: str | None, spec: Path | None) -> tuple[Path, Pipeline]:
     """File and pipeline. Raises SpecError."""
     file = find_file(name, spec)
     return file, load_pipeline(file)
+
+
+def find_reports(paths: Paths, run: str | None) -> str:
+    """The folder of the report of a run: of one that verified it is another. Without a run that of
+    the newest."""
+    verified = paths.verdicts()
+    return verified if run and report_path(verified, run).exists() else paths.reports()

@@ -32,7 +32,7 @@ from ..spec import (
 from ..spec.order import count_at_once, order_steps
 from ..spec.quantities import format_duration
 from ..storage import spark_folder
-from .app import Name, Root, Spec, app, err, find_file, load, out, pipelines_folder
+from .app import Name, Root, Spec, app, err, find_file, find_reports, load, out, pipelines_folder
 
 if TYPE_CHECKING:  # only `validate` needs what reads lines, and it costs imports
     from ..spec.lines import Lines
@@ -221,7 +221,7 @@ def report(
 ) -> None:
     """Show the report of a run."""
     _, pipeline = load(name, spec)
-    folder = pipeline.paths(root).reports()
+    folder = find_reports(pipeline.paths(root), run)
     try:
         found = read_report(folder, run) if run else latest_report(folder)
     except FileNotFoundError:

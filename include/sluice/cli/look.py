@@ -22,7 +22,7 @@ from ..query import (
 from ..report import latest_report, report_path
 from ..spec import SYSTEM_COLUMNS, Pipeline, Step, find_pipelines, load_pipeline
 from ..storage import is_remote
-from .app import Name, Root, Spec, app, err, load, out, pipelines_folder
+from .app import Name, Root, Spec, app, err, find_reports, load, out, pipelines_folder
 from .rows import Format, format_rows
 
 _INTERNAL = {*SYSTEM_COLUMNS, "_event_time", "_row_hash"}
@@ -203,7 +203,7 @@ def open_report(
 ) -> None:
     """Open the report of a run in the browser, and print where it is."""
     _, pipeline = load(name, spec)
-    folder = pipeline.paths(root).reports()
+    folder = find_reports(pipeline.paths(root), run)
     if run is None:
         newest = latest_report(folder)
         run = newest.run_id if newest else None
