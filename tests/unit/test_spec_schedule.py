@@ -169,7 +169,19 @@ def test_validate_warns_of_two_that_wait_for_each_other_and_of_nothing_else(fold
     write(folder, "gold", "{after: [orders.lines]}")
     assert "schedule" not in call("validate").stderr
     write(folder, "orders", "{after: [gold.gold]}", step="lines")
-    said = "pipeline orders waits for this one as well: each would wake the other"
+    said = "pipeline orders waits for this one as well: each would wake the next"
+    assert said in call("validate", "gold").stderr
+
+
+def test_validate_warns_of_a_circle_and_names_the_way_around_it(folder):
+    write(folder, "gold", "{after: [orders.lines]}")
+    write(folder, "orders", "{after: {any: [returns.lines, silver.gold]}}", step="lines")
+    write(folder, "silver", "{after: [other.gold]}")
+    write(folder, "other", "{after: [orders.lines]}")  # a circle that gold is no part of
+    assert "waits for this one" not in call("validate", "gold").stderr
+    write(folder, "returns", "{after: [far.gold]}", step="lines")
+    write(folder, "far", "{after: [gold.gold]}")
+    said = "pipeline orders waits for this one as well, by way of returns, far: each would wake"
     assert said in call("validate", "gold").stderr
 
 

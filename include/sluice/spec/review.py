@@ -92,13 +92,27 @@ def _review_after(pipeline: Pipeline) -> Iterator[Finding]:
         if step not in steps:
             what = f"pipeline {other.name} has no such step, so the schedule would wait for ever"
             yield Finding(at, what, step, suggest(step, steps) or f"It has {', '.join(steps)}")
-        elif isinstance(other.schedule, After) and _waits_for(pipeline, other.schedule):
-            what = f"pipeline {other.name} waits for this one as well: each would wake the other"
+        elif way := _find_way(other, pipeline.name):
+            by = f", by way of {', '.join(way[1:-1])}" if way[1:-1] else ""
+            what = f"pipeline {other.name} waits for this one as well{by}: each would wake the next"
             yield Finding(at, what, step, "Leave it out in one of them", warns=True)
 
 
-def _waits_for(pipeline: Pipeline, schedule: After) -> bool:
-    return any(step.partition(".")[0] == pipeline.name for step in schedule.steps)
+def _find_way(first: Pipeline, name: str) -> list[str]:
+    """The pipelines by which one waits for another, from the first to the last; empty where it does
+    not."""
+    ways, seen = [(first, [first.name])], {first.name}
+    while ways:
+        pipeline, way = ways.pop(0)
+        steps = pipeline.schedule.steps if isinstance(pipeline.schedule, After) else []
+        awaited = dict.fromkeys(step.partition(".")[0] for step in steps)
+        if name in awaited:
+            return [*way, name]
+        for other in load_neighbours(pipeline, awaited) if awaited else ():
+            if other.name in awaited and other.name not in seen:
+                seen.add(other.name)
+                ways.append((other, [*way, other.name]))
+    return []
 
 
 def _review_cleaning(pipeline: Pipeline) -> Iterator[Finding]:
