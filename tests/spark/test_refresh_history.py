@@ -101,6 +101,18 @@ def test_rows_without_a_group_are_a_group_like_any_other(gold):
     assert fates(gold.refresh()) == (0, 0, 1, 0)
 
 
+def test_a_group_that_is_null_for_every_row_is_warned_of_and_kept_all_the_same(spark, tmp_path):
+    gold = Gold(spark, tmp_path, SUMS)
+    create_table(spark, gold.path("orders"), COLUMNS)
+    add(gold, order(1, None), order(2, None))
+    said = "every row has NULL for a group, which tells none apart (day: date(at))"
+    assert gold.run().steps[0].batches[0].warnings == [said]
+    gold.check()
+    add(gold, order(3, 1))
+    assert gold.run().steps[0].batches[0].warnings == []
+    gold.check()
+
+
 def test_an_update_that_changes_nothing_writes_nothing_and_is_noted(gold):
     files = gold.files
     gold.sql("UPDATE {table} SET amount = amount WHERE id < 4")

@@ -73,7 +73,9 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
     """Count, then write; whatever an earlier try left is taken back first."""
     take_back(plan, rights, batch.number, batch.frame.sparkSession)
     with compute_batch(plan, batch) as (computing, computed):
-        return _judge_rows(computing, rights, computed, laps)
+        result = _judge_rows(computing, rights, computed, laps)
+        told = computed.made.warning if computed.made is not None else ""
+        return replace(result, warning=" ".join(filter(None, [result.warning, told])))
 
 
 def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:

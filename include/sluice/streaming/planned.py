@@ -14,13 +14,15 @@ from .plan import Plan
 class Made:
     """What a table of groups was made of. `versions`: of each input. `query`: digest of what
     computed it. `why`: all of it was computed, empty where only the touched groups were. `size`: of
-    all files of the inputs, bytes. `computing`: what has computed it, once it has."""
+    all files of the inputs, bytes. `computing`: what has computed it, once it has. `warning`: what
+    a person should know of it."""
 
     versions: Mapping[str, int]
     query: str
     why: str = ""
     size: int = 0
     computing: DataFrame | None = None
+    warning: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ..backlog.delta import TablePosition, find_commit_info, read_position
 from ..checkpoint import Checkpoint
 from ..errors import SourceError
 from ..report.units import format_bytes
-from ..spark.columns import CHANGE, ENTERED
+from ..spark.columns import CHANGE, ENTERED, col
 from ..spark.failure import SPARK_FAILED
 from ..spark.history import is_feed_missing, is_history_gone
 from ..spark.kept import keep_rows
@@ -161,8 +162,20 @@ def _compute(
     if batch.number == plan.open_batch:
         rows.count()  # as above
     frame = records.unionByName(rows, allowMissingColumns=True)
-    made = replace(now, why=why, size=size, computing=computing)
+    warning = _describe_nulls(refresh, rows) if why else ""
+    made = replace(now, why=why, size=size, computing=computing, warning=warning)
     return None if why else touched, replace(batch, frame=frame, made=made)
+
+
+def _describe_nulls(refresh: Refresh, rows: DataFrame) -> str:
+    """A sentence where every row has NULL for a group, so that nothing is told apart by it."""
+    counted = rows.agg(F.count(F.lit(1)), *(F.count(col(name)) for name in refresh.groups))
+    total, *told = counted.collect()[0]
+    empty = [name for name, count in zip(refresh.groups, told, strict=True) if total and not count]
+    said = "; ".join(
+        f"{name}: {', '.join(dict.fromkeys(refresh.groups[name].values()))}" for name in empty
+    )
+    return f"every row has NULL for a group, which tells none apart ({said})" if said else ""
 
 
 def _collect_records(
