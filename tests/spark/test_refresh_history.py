@@ -142,7 +142,7 @@ def test_optimize_alone_rewrites_nothing(gold):
 
 
 @pytest.mark.parametrize("edited", ["query", "rules", "groups"])
-def test_what_was_edited_has_all_computed_anew_with_the_next_news_and_the_report_says_why(
+def test_what_was_edited_has_all_computed_anew_by_the_next_run_and_the_report_says_why(
     gold, edited
 ):
     gold.query = {
@@ -150,11 +150,25 @@ def test_what_was_edited_has_all_computed_anew_with_the_next_news_and_the_report
         "rules": Query(SUMS.code, rules=(SMALL,)),
         "groups": Query(SUMS.code, {"day": "to_date(at)"}),
     }[edited]
+    whole = gold.refresh()
+    assert "the query, its rules" in whole.whole and whole.versions == {"source": 1}
+    assert fates(whole) == ((0, 3, 0, 0) if edited == "query" else (0, 0, 0, 3))
     assert gold.run().exit_code is ExitCode.NOTHING_NEW
     add(gold, order(5, 4, amount=9))
-    whole = gold.refresh()
-    assert "the query, its rules" in whole.whole
-    assert fates(whole) == ((1, 3, 0, 0) if edited == "query" else (1, 0, 0, 3))
+    found = gold.refresh()
+    assert (found.whole, fates(found)) == ("", (1, 0, 0, 0))
+
+
+@pytest.mark.parametrize("when", [None, *DEATHS])
+def test_what_was_edited_and_what_is_new_are_both_in_the_table_wherever_the_run_dies(gold, when):
+    gold.query = Query(SUMS.code.replace("sum(amount)", "sum(amount + 1)"))
+    add(gold, order(5, 3), order(6, 4))
+    if when is not None:
+        gold.die(when)
+    report = gold.run()
+    assert report.exit_code is ExitCode.DONE, report.error
+    gold.check()
+    assert gold.run().exit_code is ExitCode.NOTHING_NEW
 
 
 def test_a_feed_that_was_off_for_some_commits_has_all_computed_anew_and_is_named(gold):

@@ -197,6 +197,9 @@ def _look_at_change(
         return found
     if not parts:
         return found
+    if step.groups and not found.must_run:
+        why = f"{' and '.join(parts)} were edited, so that all groups are computed"
+        found = replace(found, must_run=True, reason=why)
     since = f"{found.last_run:%Y-%m-%d %H:%M:%S} UTC"
     return replace(found, redefined=describe_change(pipeline, step, parts, since))
 

@@ -1,5 +1,5 @@
-"""Plans what a checkpoint has read as one batch of another one: a run there reads the same records
-once more, and none that came since."""
+"""Batches that are planned by hand: all that a checkpoint has read as one batch of another one, so
+that a run there reads the same records once more; and one that reads nothing."""
 
 import json
 from collections.abc import Iterator
@@ -25,6 +25,15 @@ def plan_again(checkpoint: str, batch: int, other: str) -> None:
         _write(place / file.relative_to(done.folder), file.read_text(encoding="utf-8"))
     planned = "\n".join([version, json.dumps(first), *offsets])
     _write(place / "offsets" / "0", planned)  # last: without it there is no plan
+
+
+def plan_nothing(checkpoint: str) -> None:
+    """Plan one more batch behind the newest finished one, in which no source has anything new: its
+    offsets are those before it. Raises OSError."""
+    done = Checkpoint.below(checkpoint)
+    newest = max(done.commits)
+    said = done.offsets[newest].read_text(encoding="utf-8")
+    _write(done.folder / "offsets" / str(newest + 1), said)
 
 
 def _list_tree(folder: Path) -> Iterator[Path]:

@@ -24,6 +24,8 @@ def digest_parts(step: Step, folder: Path) -> dict[str, str]:
         if field == "transform" and step.transform:
             said += read_code(folder, step.transform)
         parts[name] = _digest(said)
+    if step.groups:
+        parts["groups"] = _digest(repr(sorted(step.groups.items())))
     if step.inputs:
         said = step.model_dump_json(include={"inputs"}, exclude_defaults=True)
         codes = [one.transform for one in step.inputs.values() if one.transform]

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ..backlog import table_version
+from ..checkpoint import Checkpoint, noted_parts, plan_nothing
 from ..sources import Inputs, Statics, StaticTable
 from ..spark.columns import (
     CHANGE,
@@ -27,7 +28,7 @@ from ..spark.estimates import scanned_bytes
 from ..spark.groups import check_groups_kept, mark_input
 from ..spark.tables import table_bytes
 from ..spec import Pipeline, Step, TableSource, group_expressions
-from ..spec.definition import digest_parts
+from ..spec.definition import changed_parts, digest_parts
 from ..storage import Paths
 from .regroup import Touched, only_groups
 from .run import Run
@@ -127,6 +128,7 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
 
     Raises SpecError for a query that cannot be computed group by group.
     """
+    _plan_edited(run, step)
     streams = inputs.open(run.spark)
     refresh = Refresh.of(run.spark, run.pipeline, step, run.paths, inputs.statics)
     frames = refresh.read(run.spark, {})
@@ -137,11 +139,22 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
     return reduce(DataFrame.unionByName, records), refresh
 
 
+def _plan_edited(run: Run, step: Step) -> None:
+    """Plan a batch where the step was edited since a report told of it, so that all is computed
+    also where nothing is new in the inputs."""
+    place = run.checkpoint(step)
+    checkpoint = Checkpoint.below(place)
+    if checkpoint.newest_commit is None or checkpoint.open_batch is not None:
+        return
+    if changed_parts(noted_parts(place), digest_parts(step, run.pipeline.folder)):
+        run.rights.check(step.name)
+        plan_nothing(place)
+
+
 def _digest_query(spark: SparkSession, folder: Path, step: Step) -> str:
     """Digest of what a table of groups is computed by: another one computes it anew."""
     parts = sorted(digest_parts(step, folder).items())
-    settings = [spark.conf.get(name) for name in _SETTINGS]
-    said = repr((parts, sorted(step.groups.items()), settings))
+    said = repr((parts, [spark.conf.get(name) for name in _SETTINGS]))
     return sha256(said.encode()).hexdigest()[:16]
 
 

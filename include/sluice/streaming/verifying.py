@@ -67,7 +67,7 @@ def _read_note(path: str, home: str, refresh: Refresh) -> dict:
             "the query, its rules or Spark's settings were edited since the table was computed, so "
             "it cannot be told by them whether it is right",
             where=refresh.where,
-            do=f"The next run that finds something new computes all of it; at once {again}",
+            do="The next run computes all of it",
         )
     return found[1]
 
