@@ -151,6 +151,8 @@ def _verify(pipeline: Pipeline, story: Story, verify: Verify) -> Ending:
     from .verify.steps import conclude, open_verdicts
 
     verdicts = open_verdicts(pipeline, story.paths, verify.step)
+    if not any(verdict.has_run for verdict in verdicts):
+        return NOTHING_NEW
     with _spark(pipeline, story, None) as spark:
         for verdict in verdicts:
             story.add(verdict)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from sluice.report.store import list_reports, read_report
 
 from tests.airflow_service import AirflowService, land_visits, write_pipeline
@@ -123,6 +124,28 @@ def test_a_sink_that_is_out_keeps_nobody_from_the_table_and_gets_its_rows_once_i
     assert client.wait("fed", "first") == "success"
     lines = [line for file in place.rglob("*.json") for line in file.read_text().splitlines()]
     assert sorted(json.loads(line)["id"] for line in lines) == list(range(5))
+
+
+def test_a_pipeline_is_verified_by_a_dag_of_its_own_which_fails_where_a_row_is_gone(
+    airflow_service,
+):
+    landing = write_pipeline(airflow_service.folder, "proven")
+    file = airflow_service.folder / "pipelines" / "proven.yaml"
+    file.write_text("verify: '0 0 29 2 *'\n" + file.read_text())
+    land_visits(landing, 0, range(18))
+    airflow_service.wait_for_dags("proven", "proven_verify")
+    assert airflow_service.run("proven", "first") == "success"
+    assert airflow_service.run("proven_verify", "first") == "success"
+    paths = airflow_service.paths("proven")
+    (step,) = read_report(paths.verdicts(), "first").steps
+    assert [(one.table, one.rows, one.equal) for one in step.verified] == [
+        ("target", 18, True),
+        ("quarantine", 0, True),
+    ]
+    DeltaTable(paths.table("visits")).delete("id = 7")
+    assert airflow_service.run("proven_verify", "second") == "failed"
+    log = airflow_service.client.task_log("proven_verify", "second", "verify")
+    assert "1 are missing, and 0 are too many" in log
 
 
 def test_airflow_has_no_import_error(visits):

@@ -757,7 +757,7 @@ def test_a_topic_is_read_as_a_whole_beside_a_stream_and_the_newest_record_of_a_k
 def test_verify_reads_the_offsets_of_finished_batches_once_more_and_none_behind_them(
     spark, project, kafka_broker
 ):
-    topic = kafka_broker.create_topic("again", partitions=2)
+    topic = kafka_broker.create_topic("verified", partitions=2)
     shop = project(topic, DEDUP)
     for numbers in (range(6), range(3, 9)):
         values = ["{broken", *map(order, numbers)]
@@ -782,7 +782,7 @@ def test_verify_reads_the_offsets_of_finished_batches_once_more_and_none_behind_
 def test_verify_refuses_a_topic_whose_records_expired_also_where_runs_go_on_without_them(
     spark, project, kafka_broker
 ):
-    topic = kafka_broker.create_topic("expired_again", partitions=1)
+    topic = kafka_broker.create_topic("verified_expired", partitions=1)
     kafka_broker.produce(topic, [Record(order(n)) for n in range(6)])
     shop = project(topic, DEDUP, fail_on_data_loss=False)
     shop.run()

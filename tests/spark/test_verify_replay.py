@@ -143,6 +143,9 @@ def test_a_step_that_was_edited_since_its_last_run_or_never_ran_is_refused(spark
     shop = Shop(tmp_path)
     with pytest.raises(PreflightError, match="has not finished a batch"):
         verify(spark, shop)
+    told, said = invoke("verify", "--spec", str(shop.yaml), "--root", str(shop.root))
+    assert told.exit_code == ExitCode.NOTHING_NEW
+    assert "No step has finished a batch yet" in said
     shop.land(order(1))
     shop.run()
     shop.step["rules"] = []

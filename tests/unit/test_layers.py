@@ -30,7 +30,7 @@ ALLOWED = {
     "streaming": _STATE | {"launch", "quality", "sinks", "sources", "spark"},
     "runner": _STATE | {"launch", "quality", "sources", "spark", "streaming", "verify"},
     "warmup": _BASE | {"launch", "runner", "setup", "spark"},
-    "verify": _BASE | {"backlog", "launch", "report", "spark", "streaming"},
+    "verify": _STATE | {"launch", "spark", "streaming"},
     "query": _BASE | {"backlog", "launch", "sources", "spark"},
     "check": _BASE | {"backlog", "launch", "setup", "sinks"},
     "cli": _STATE

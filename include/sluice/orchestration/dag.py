@@ -174,7 +174,6 @@ def build_verify_dag(pipeline: Pipeline, path: Path) -> DAG:
         schedule=scheduled_timetable(pipeline.verify, str(path), "verify"),
         doc_md=_VERIFY_NOTE.format(name=pipeline.name),
         tags=["sluice", "verify"],
-        is_paused_upon_creation=False,
         **_common(pipeline, _EVERY_RUN_BUT_BACKFILL),
     ) as dag:
         VerifyOperator(

@@ -28,6 +28,7 @@ _JUDGED_TOO_LATE = (
     "YAML. The next run reads only what came after them."
 )
 _FAILED = "The run failed. What was committed before stays; nothing was written twice."
+_NOTHING_YET = "No step has finished a batch yet, so there was nothing to compare."
 _EQUAL = "Every table that was looked at holds the rows that its inputs give, each as often."
 _EQUAL_IN_PART = (
     "Every table that was looked at holds the rows that its inputs give, each as often; the "
@@ -89,6 +90,8 @@ def judge(report: RunReport) -> Verdict:
         return Verdict("bad", _DIFFERING if _differs(report) else _FAILED)
     if report.status == "held back":
         return Verdict("warn", _HELD_BACK_LATER if report.steps else _HELD_BACK)
+    if report.kind == "verification" and report.status == "nothing new":
+        return Verdict("idle", _NOTHING_YET)
     if report.kind == "verification":
         return (
             Verdict("warn", _EQUAL_IN_PART) if _needs_attention(report) else Verdict("good", _EQUAL)

@@ -4,6 +4,7 @@ more."""
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..checkpoint import Checkpoint
 from ..errors import PreflightError, SluiceError, SourceError, SpecError
 from ..report import StepReport, Undelivered, Verification
 from ..spec import Pipeline, Step
@@ -50,6 +51,11 @@ class Verdict:
     def step(self) -> str:
         """The step's name."""
         return self.of.name
+
+    @property
+    def has_run(self) -> bool:
+        """Whether a batch of the step is finished."""
+        return Checkpoint.below(self.paths.checkpoint(self.step)).newest_commit is not None
 
     @property
     def lacking(self) -> list[Undelivered]:
