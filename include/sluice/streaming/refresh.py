@@ -128,13 +128,13 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
 
     Raises SpecError for a query that cannot be computed group by group.
     """
-    _plan_edited(run, step)
     streams = inputs.open(run.spark)
     refresh = Refresh.of(run.spark, run.pipeline, step, run.paths, inputs.statics)
     frames = refresh.read(run.spark, {})
     marked = {name: mark_input(frames[name], name) for name in refresh.tables}
     result = refresh.compute({**frames, **marked})
     check_groups_kept(result, marked, refresh.groups, refresh.where)
+    _plan_edited(run, step)  # only now: what is refused leaves no batch behind
     records = (as_records(refresh, name, streams[name], result.schema) for name in refresh.tables)
     return reduce(DataFrame.unionByName, records), refresh
 
