@@ -27,7 +27,7 @@ REFRESHED = (
     "spark/test_groups_fit.py",
     "spark/test_pruning.py",
     "spark/test_refresh*.py",
-    "spark/test_verify.py",
+    "spark/test_verify*.py",
 )
 """Those of steps with `groups`: as well."""
 APART = {STATEFUL: "stateful", REFRESHED: "refreshed"}
