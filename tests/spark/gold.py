@@ -2,10 +2,11 @@
 query over the inputs, at the versions that the run recorded."""
 
 import json
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,11 @@ class Gold:
     query: Query
     step: dict = field(default_factory=dict)
     behind: list[dict] = field(default_factory=list)
+
+    def copied(self, folder: Path) -> "Gold":
+        """The same in another folder, to go on from."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return replace(self, folder=folder)
 
     @property
     def tables(self) -> Path:

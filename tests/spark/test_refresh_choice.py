@@ -1,7 +1,6 @@
 """A step with `groups`: what it computes is its choice, by `refresh` and `on_lost_history`, and the
 report says what was chosen and why."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -16,17 +15,16 @@ DAYS = 150
 
 @pytest.fixture(scope="module")
 def started(spark, tmp_path_factory):
-    """The folder of a first run over many days."""
+    """A first run over many days."""
     gold = open_gold(spark, tmp_path_factory.mktemp("started"), SUMS)
     add_days(gold)
     gold.refresh()
-    return gold.folder
+    return gold
 
 
 @pytest.fixture
-def gold(spark, tmp_path, started):
-    shutil.copytree(started, tmp_path, dirs_exist_ok=True)
-    return Gold(spark, tmp_path, SUMS)
+def gold(tmp_path, started):
+    return started.copied(tmp_path)
 
 
 def add_days(gold: Gold) -> None:

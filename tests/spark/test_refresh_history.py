@@ -38,17 +38,16 @@ def add(gold: Gold, *orders: str, table: str = "orders") -> None:
 
 @pytest.fixture(scope="module")
 def started(spark, tmp_path_factory):
-    """The folder of a first run."""
+    """A first run."""
     gold = open_gold(spark, tmp_path_factory.mktemp("started"), SUMS)
     gold.refresh()
-    return gold.folder
+    return gold
 
 
 @pytest.fixture
-def gold(spark, tmp_path, started):
+def gold(tmp_path, started):
     """Sums of three days, which are computed: the first has two orders."""
-    shutil.copytree(started, tmp_path, dirs_exist_ok=True)
-    return Gold(spark, tmp_path, SUMS)
+    return started.copied(tmp_path)
 
 
 def open_gold(spark, folder, query: Query) -> Gold:
