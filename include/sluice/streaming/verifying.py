@@ -67,7 +67,7 @@ def _read_note(path: str, home: str, refresh: Refresh) -> dict:
             "the query, its rules or Spark's settings were edited since the table was computed, so "
             "it cannot be told by them whether it is right",
             where=refresh.where,
-            do="The next run computes all of it",
+            do="The next run computes all of it; of Spark's settings one that finds something new",
         )
     return found[1]
 
