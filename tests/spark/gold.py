@@ -92,11 +92,10 @@ class Gold:
         file.write_text(yaml.safe_dump(told, sort_keys=False))
         return file
 
-    def run(self) -> RunReport:
-        """One run, whose report balances."""
-        report = run_pipeline(
-            RunRequest(pipeline=str(self.write()), root=str(self.folder / "root"))
-        )
+    def run(self, **asked: object) -> RunReport:
+        """One run, whose report balances. Args: asked: of the request."""
+        root = str(self.folder / "root")
+        report = run_pipeline(RunRequest(pipeline=str(self.write()), root=root, **asked))
         report.check()
         for step in report.steps:
             for refresh in (batch.refresh for batch in step.batches if batch.refresh):

@@ -12,6 +12,10 @@ ORDERS = {"kind": "table", "path": "orders"}
 RETURNS = {"kind": "table", "path": "returns"}
 FILES = {"kind": "files", "path": "x", "format": "json", "schema": {"at": "timestamp"}}
 BOTH = {"orders": {"source": ORDERS}, "returns": {"source": RETURNS}}
+JDBC = {"kind": "jdbc", "connection": "shop", "table": "daily"}
+UPSERT = {"mode": "upsert", "keys": ["day"]}
+KAFKA = {"kind": "kafka", "servers": "broker:9092", "topic": "daily"}
+NO_FEED = {"kind": "delta", "properties": {"delta.enableChangeDataFeed": "false"}}
 
 
 def write(folder, *steps: dict):
@@ -50,7 +54,23 @@ def write(folder, *steps: dict):
         ({"source": ORDERS, "sink": {"kind": "delta", "mode": "complete"}}, "says nothing"),
         (
             {"source": ORDERS, "sink": [{"kind": "delta"}, {"kind": "console"}]},
-            "writes its table only, and console could not be told",
+            "groups change and go, and console could not be told what went; write jdbc with",
+        ),
+        (
+            {"source": ORDERS, "sink": [{"kind": "delta"}, JDBC]},
+            "jdbc daily could not be told what went; write jdbc with `mode: upsert` and `keys`",
+        ),
+        (
+            {"source": ORDERS, "sink": [{"kind": "delta"}, JDBC | UPSERT | {"order_by": ["day"]}]},
+            "jdbc daily becomes what the table is, and no row of a key waits for another",
+        ),
+        (
+            {"source": ORDERS, "sink": [{"kind": "delta"}, KAFKA]},
+            "kafka daily could not be told what went",
+        ),
+        (
+            {"source": ORDERS, "sink": [NO_FEED, JDBC | UPSERT]},
+            "told by the table's change feed what went; leave `delta.enableChangeDataFeed` out",
         ),
         ({"source": ORDERS, "groups": {"_day": "date(at)"}}, "names that start with `_`"),
         ({"inputs": BOTH, "groups": {"day": {"orders": "date(at)"}}}, "a row of returns; write it"),
@@ -86,9 +106,15 @@ def test_a_static_input_needs_no_group(tmp_path):
 def test_a_refreshed_table_keeps_a_feed_of_its_changes_unless_the_file_says_otherwise(tmp_path):
     (step,) = load_pipeline(write(tmp_path, {"source": ORDERS})).steps
     assert step.keeps_changes
-    sink = {"kind": "delta", "properties": {"delta.enableChangeDataFeed": "false"}}
-    (step,) = load_pipeline(write(tmp_path, {"source": ORDERS, "sink": sink})).steps
+    (step,) = load_pipeline(write(tmp_path, {"source": ORDERS, "sink": NO_FEED})).steps
     assert not step.keeps_changes
+
+
+def test_sinks_that_can_take_back_what_they_were_given_may_follow_a_refreshed_table(tmp_path):
+    files = {"kind": "files", "path": "out", "partition_by": ["day"]}
+    sinks = [{"kind": "delta"}, JDBC | UPSERT, KAFKA | {"key": "day"}, files]
+    (step,) = load_pipeline(write(tmp_path, {"source": ORDERS, "sink": sinks})).steps
+    assert [sink.mirrored_by for sink in step.followers.values()] == [["day"], ["day"], ["day"]]
 
 
 def test_a_stream_of_new_rows_cannot_follow_a_refreshed_table_and_its_changes_can(tmp_path):

@@ -127,4 +127,4 @@ def _attempts_of_sink(step: Step, sink: SinkKind, paths: Paths) -> list[Attempt]
 def _look_at_database(step: Step, sink: JdbcSink, paths: Paths) -> str:
     from ..sinks.jdbc.look import look_at_database  # it loads PySpark's types
 
-    return look_at_database(sink, known_columns(step, paths))
+    return look_at_database(sink, known_columns(step, paths), mirror=bool(step.groups))

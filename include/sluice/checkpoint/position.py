@@ -20,7 +20,9 @@ class _Note(BaseModel):
 class Due(_Note):
     """A batch that a sink lacks. `rows`: that the target took in. `said`: why the sink did not take
     it, empty before it was asked. `needs_person`: trying again alone cannot help. `again`: a person
-    asked for it, so that the sink looks into what it has, and not into what it noted."""
+    asked for it, so that the sink looks into what it has, and not into what it noted. `mirrored`:
+    the sink becomes what the target is, so that a batch of no rows may take some from it. `whole`:
+    all that the target holds, in the place of all that the sink has."""
 
     key: str
     rows: int
@@ -28,6 +30,8 @@ class Due(_Note):
     said: str = ""
     needs_person: bool = False
     again: bool = False
+    mirrored: bool = False
+    whole: bool = False
 
 
 class GivenUp(_Note):
@@ -41,12 +45,13 @@ class GivenUp(_Note):
 
 class Sent(_Note):
     """A batch that a sink has got. `missing`: rows that the target took in and does not hold any
-    more. `run_id`: the run whose report has to tell of it. `home`: the checkpoint generation that
-    run works on."""
+    more. `removed`: keys or partitions of which it took the last row away. `run_id`: the run whose
+    report has to tell of it. `home`: the checkpoint generation that run works on."""
 
     key: str
     rows: int
     missing: int = 0
+    removed: int = 0
     run_id: str
     home: str
 
@@ -86,7 +91,7 @@ class Position(_Note):
         for due in new:
             generation, number = split_key(due.key)
             seen[generation] = max(seen.get(generation, -1), number)
-        lacking = [*self.due, *(due for due in new if due.rows)]
+        lacking = [*self.due, *(due for due in new if due.rows or due.mirrored)]
         return self.model_copy(update={"seen": seen, "due": lacking})
 
     def demanding(self, batches: list[Due]) -> "Position":
@@ -98,6 +103,11 @@ class Position(_Note):
         changed = {"seen": seen, "due": due, "given_up": left, "before": self._asked(wanted)}
         return self.model_copy(update=changed)
 
+    def starting_over(self, whole: Due) -> "Position":
+        """The position with all that the target holds due, in the place of every batch of it."""
+        changed = {"due": [whole], "given_up": [], "before": {}}
+        return self.owing([whole]).model_copy(update=changed)
+
     def _asked(self, wanted: set[str]) -> dict[str, int]:
         """Of the batches from before the sink followed, those that stay unasked for."""
         before = dict(self.before)
@@ -108,7 +118,8 @@ class Position(_Note):
 
     def settled(self, sent: Sent) -> "Position":
         """The position after a sink got a batch."""
-        told = [*self.sent, sent] if sent.rows or sent.missing else self.sent
+        tells = sent.rows or sent.missing or sent.removed
+        told = [*self.sent, sent] if tells else self.sent
         got = self.got + sent.rows
         return self.model_copy(update={"due": self._without(sent.key), "sent": told, "got": got})
 

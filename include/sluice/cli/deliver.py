@@ -27,7 +27,8 @@ def deliver(
         typer.Option(
             "--all",
             help="All that the target holds and the sink does not: one that was added later, or "
-            "emptied. A topic and your own code get every batch again, under its headers or token.",
+            "emptied. A topic and your own code get every batch again, under its headers or token. "
+            "Of a step with `groups` the sink becomes what the target is: what else is there goes.",
         ),
     ] = False,
     since: Annotated[

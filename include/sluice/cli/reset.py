@@ -118,14 +118,18 @@ def _describe(pipeline: Pipeline, step: Step, paths: Paths, tables: bool) -> Ite
     else:
         yield f"  the next run reads {_measure(pipeline, step, paths)} from the start of the source"
     for title in step.followers if step.target is not None else step.further_sinks:
-        yield f"  {title} keeps what it has; {_describe_follower(tables or step.target is None)}"
+        yield f"  {title} keeps what it has; {_describe_follower(pipeline, step, tables)}"
     for other in pipeline.steps if tables else ():
         if step.name in [source.reads_step for source in other.sources]:
             yield f"  step {other.name} reads its table: reset it as well"
 
 
-def _describe_follower(everything: bool) -> str:
-    if everything:
+def _describe_follower(pipeline: Pipeline, step: Step, tables: bool) -> str:
+    if step.groups and tables:
+        return f"`sluice deliver {pipeline.name} --all` makes it what the table is then"
+    if step.groups:
+        return "it gets what comes out otherwise"
+    if tables or step.target is None:
         return "it gets every row once more, so empty it where it only appends"
     return "it gets the rows that are new to the table"
 

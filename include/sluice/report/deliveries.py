@@ -7,12 +7,14 @@ from .counts import Record
 
 class Delivered(Record):
     """A batch that a further sink got in this run. `missing`: rows of it that the target did not
-    hold any more."""
+    hold any more. `removed`: keys (of files partitions) of which the sink kept nothing, because
+    the target holds none of their rows any more."""
 
     sink: str
     key: str
     rows: int
     missing: int = 0
+    removed: int = 0
 
     @property
     def identity(self) -> str:

@@ -31,9 +31,12 @@ def step_notes(step: StepReport) -> list[str]:
 def _tell_delivered(step: StepReport) -> Iterator[str]:
     for place, rows in step.delivered.items():
         yield f"{format_count(rows)} rows were delivered to {printable(place)}."
-    missing = Counter[str]()
+    missing, removed = Counter[str](), Counter[str]()
     for sent in step.deliveries:
         missing[sent.sink] += sent.missing
+        removed[sent.sink] += sent.removed
+    for place, keys in (+removed).items():
+        yield f"{format_amount(keys, 'key')} without a row were removed from {printable(place)}."
     for place, rows in (+missing).items():
         yield (
             f"{format_amount(rows, 'row')} that {printable(place)} lacked had been deleted from "

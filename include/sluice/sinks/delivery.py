@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+from pyspark.sql import DataFrame
+
 
 @dataclass(frozen=True)
 class Delivery:
@@ -26,6 +28,12 @@ class Delivery:
     """The columns by which a person knows a row."""
     whole: bool = False
     """The batch is the whole result, and takes the place of the one before."""
+    mirror: bool = False
+    """The sink becomes what the target is: the rows are all that the target holds now in the places
+    that the batch changed."""
+    gone: DataFrame | None = None
+    """Of a mirror: those of the places where the target holds nothing any more, one row each, in
+    the columns that the sink is `mirrored_by`."""
 
     def to(self, title: str) -> "Delivery":
         """The same batch under the key of one sink."""

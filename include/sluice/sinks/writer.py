@@ -12,6 +12,7 @@ from pyspark.sql.streaming import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from ..errors import SpecError
+from ..spark.columns import quote
 from ..spec import SinkKind
 from .delivery import Delivery
 
@@ -39,6 +40,10 @@ class Preparation:
     """Tokens of batches that it lacks, and may have all the same."""
     given_up: frozenset[str] = frozenset()
     """Tokens of batches that a person gave up."""
+    mirror: bool = False
+    """It becomes what the target is, see `Delivery`."""
+    has_rows: Callable[[], bool] = lambda: True
+    """Whether the target holds any."""
     warn: Callable[[str], None] = _log.warning
     """Takes what a person should know of the sink."""
 
@@ -65,6 +70,11 @@ class Writer(ABC, Generic[Kind]):
         The batch comes again when this raises: TransientError where that may help, SinkError and
         SpecError where it cannot.
         """
+
+    def places(self, schema: StructType) -> dict[str, str]:
+        """Where a row stands in a sink that mirrors its target: the columns that say so, and the
+        SQL of each. Args: schema: of the rows."""
+        return {name: quote(name) for name in self.sink.mirrored_by or ()}
 
     def open_stream(
         self, rows: DataFrame, columns: list[str], hidden: frozenset[str]

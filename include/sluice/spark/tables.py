@@ -97,6 +97,12 @@ def frame_of(session: SparkSession, path: str, version: int | None = None) -> Da
     return (reader if version is None else reader.option("versionAsOf", version)).load(path)
 
 
+def read_feed(session: SparkSession, path: str, first: int, last: int) -> DataFrame:
+    """What the commits of two versions, and those between, changed: rows with `_change_type`."""
+    reader = session.read.format("delta").option("readChangeFeed", "true")
+    return reader.option("startingVersion", first).option("endingVersion", last).load(path)
+
+
 def narrow(table: DataFrame, batch: Keyed) -> DataFrame:
     """The rows of a table that may have the key of a row of a batch, and few others: a hash of the
     key is compared where the table is read, and only what has one goes on. The whole table where

@@ -11,7 +11,7 @@ from .sink_kind import SinkKind, is_absolute
 
 class FilesSink(SinkKind):
     """Files of a folder; those of a batch appear together, and a batch that comes again replaces
-    its own."""
+    its own. Of a step with `groups` the files of a partition take the place of those it had."""
 
     kind: Literal["files"]
     path: str = Field(min_length=1)
@@ -44,6 +44,11 @@ class FilesSink(SinkKind):
     def adds_rows(self) -> bool:
         """Files are never changed."""
         return True
+
+    @property
+    def mirrored_by(self) -> list[str] | None:
+        """The partition."""
+        return self.partition_by
 
     @property
     def layout(self) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@ so may ask for."""
 
 from typing import TYPE_CHECKING
 
+from .delta_sink import CHANGE_FEED
 from .model import FieldError
 from .table_source import TableSource
 from .trigger import AVAILABLE_NOW
@@ -133,10 +134,25 @@ def _check_sinks(step: "Step") -> None:
             f"groups are replaced as wholes, so `mode: {target.mode}` says nothing; leave it out",
             *("sink", step.sinks.index(target), "mode"),
         )
-    if step.further_sinks:
-        title = next(iter(step.further_sinks))
+    for number, sink in enumerate(step.sinks):
+        if sink is target:
+            continue
+        if sink.mirrored_by is None:
+            raise FieldError(
+                f"groups change and go, and {sink.title} could not be told what went; write jdbc "
+                "with `mode: upsert` and `keys`, kafka with a `key`, or files; or read the table "
+                "in a step of its own, with `change_feed: true`, and send that",
+                *("sink", number),
+            )
+        if sink.order:
+            raise FieldError(
+                f"{sink.title} becomes what the table is, and no row of a key waits for another; "
+                "leave `order_by` out",
+                *("sink", number, "order_by"),
+            )
+    if step.further_sinks and not step.keeps_changes:
         raise FieldError(
-            f"a step with `groups` writes its table only, and {title} could not be told what went; "
-            "read the table in a step of its own, with `change_feed: true`, and send that",
-            "sink",
+            "the further sinks of a step with `groups` are told by the table's change feed what "
+            f"went; leave `{CHANGE_FEED}` out",
+            *("sink", step.sinks.index(target), "properties"),
         )

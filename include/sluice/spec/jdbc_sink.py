@@ -24,9 +24,10 @@ class JdbcSink(SinkKind):
     """Name, with its schema where it is not the user's own: `sales.orders`. Created from the step's
     columns when it is absent."""
     mode: Literal["append", "upsert", "update"] = "append"
-    """`upsert`: a row takes the place of the one with its keys that ranks behind it. `update`: of a
-    transform that aggregates, each batch brings the groups that changed, and they take the place of
-    what they were."""
+    """`upsert`: a row takes the place of the one with its keys that ranks behind it; of a step with
+    `groups` rows that are gone from the target are deleted. `update`: of a transform that
+    aggregates, each batch brings the groups that changed, and they take the place of what they
+    were."""
     keys: list[str] = []
     """Columns whose rows are replaced under `upsert` and `update`."""
     order_by: list[str] = []
@@ -101,3 +102,8 @@ class JdbcSink(SinkKind):
     def upsert_keys(self) -> list[str]:
         """As written; `append` has none."""
         return self.keys
+
+    @property
+    def mirrored_by(self) -> list[str] | None:
+        """The keys of an upsert."""
+        return self.keys if self.mode == "upsert" else None

@@ -22,7 +22,8 @@ class KafkaSink(SinkKind, KafkaCluster):
     topic_column: str | None = None
     """Column that holds each row's topic."""
     key: str | None = None
-    """Column of the key; without, keys are NULL."""
+    """Column of the key; without, keys are NULL. Of a step with `groups` a key of which no row is
+    left gets a record without a value (a tombstone)."""
     value: str | list[str] = []
     """One column (text or bytes) as it is, or the columns of a JSON object; by default all columns
     as JSON."""
@@ -59,6 +60,13 @@ class KafkaSink(SinkKind, KafkaCluster):
     def follows_changes(self) -> bool:
         """Where records have keys: the newest of a key counts, as in a compacted topic."""
         return self.key is not None
+
+    @property
+    def mirrored_by(self) -> list[str] | None:
+        """The key, in its topic."""
+        if self.key is None or self.mode != "append":
+            return None
+        return [self.key, *([self.topic_column] if self.topic_column else [])]
 
     @property
     def output_mode(self) -> OutputMode | None:

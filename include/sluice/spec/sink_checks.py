@@ -88,7 +88,10 @@ def _check_output_mode(step: "Step") -> None:
 
 
 def _check_changes(step: "Step", title: str, sink: SinkKind) -> None:
-    """Raise ValueError for a sink that would end with other rows than the target."""
+    """Raise ValueError for a sink that would end with other rows than the target. Those of a step
+    with `groups` are told what went, see `check_groups`."""
+    if step.groups:
+        return
     if step.replaces_rows and not sink.follows_changes:
         what = "with `order_by`" if step.dedup is not None else "with `mode: update`"
         do = ", or promise `first_arrives_first: true`" if step.dedup is not None else ""

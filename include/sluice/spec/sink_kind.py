@@ -62,6 +62,13 @@ class SinkKind(Needs):
         """True where a row that takes the place of another in the target does so here as well."""
         return not self.adds_rows
 
+    @property
+    def mirrored_by(self) -> list[str] | None:
+        """Of a step with `groups`: the columns that tell where a row stands, so that the sink can
+        be told what stands there now, or that nothing does; none where it takes the place of all
+        that it had. None for a sink that cannot take back what it was given."""
+        return None
+
     def ranked(self, order: list[str]) -> Self:
         """The sink with the order by which the newest row of a key is told, where it asks for one
         and names none. Args: order: columns, the first of them first; ` desc` behind one of which

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..backlog.delta import read_commit
 from ..spark.history import is_feed_missing
-from ..spark.tables import frame_of
+from ..spark.tables import frame_of, read_feed
 from .planned import Made
 
 _RANGES = 5
@@ -101,15 +101,10 @@ def _is_reshaped(session: SparkSession, path: str, version: int) -> bool:
 def _read_images(session: SparkSession, path: str, versions: list[int]) -> DataFrame:
     runs = list(_list_runs(versions))
     if len(runs) <= _RANGES:
-        read = (_read_feed(session, path, *run) for run in runs)
+        read = (read_feed(session, path, *run) for run in runs)
         return reduce(DataFrame.unionByName, read)
-    every = _read_feed(session, path, versions[0], versions[-1])
+    every = read_feed(session, path, versions[0], versions[-1])
     return every.where(every["_commit_version"].isin(versions))
-
-
-def _read_feed(session: SparkSession, path: str, first: int, last: int) -> DataFrame:
-    reader = session.read.format("delta").option("readChangeFeed", "true")
-    return reader.option("startingVersion", first).option("endingVersion", last).load(path)
 
 
 def _list_runs(versions: list[int]) -> Iterator[tuple[int, int]]:

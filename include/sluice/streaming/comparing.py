@@ -90,10 +90,14 @@ def differ(
     there = wanted if wanted is not None else held
     if there is None:
         return Differing()
-    kept = [one for one in there.schema.fields if one.name not in _OF_THE_RUN]
-    columns = [_as_comparable(one) for one in kept]
+    columns = comparable_columns(there)
     sides = [(there.limit(0) if one is None else one).select(*columns) for one in (wanted, held)]
     return count_differences(sides[0], sides[1], by, hidden)
+
+
+def comparable_columns(rows: DataFrame) -> list[Column]:
+    """What rows are compared by: their columns but those that tell the run."""
+    return [_as_comparable(one) for one in rows.schema.fields if one.name not in _OF_THE_RUN]
 
 
 def _as_comparable(field: StructField) -> Column:

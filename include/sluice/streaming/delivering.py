@@ -1,14 +1,16 @@
 """Sends the further sinks of a step what they lack, without a look at its source."""
 
-from pyspark.sql import Column
+from datetime import UTC, datetime
+
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..checkpoint import Checkpoint, noted_generation
+from ..checkpoint import Checkpoint, Due, noted_generation, split_key
 from ..errors import SpecError
 from ..spark.columns import BATCH_KEY, RESCUED
 from ..spark.executors import fit_to_executors
-from ..spark.tables import frame_of
+from ..spark.tables import frame_of, written_batches
 from ..spec import SYSTEM_COLUMNS, Refill, Step
 from .following import Followers
 from .outlet import Outlet
@@ -54,13 +56,21 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
         run.paths.root,
         frozenset(run.pipeline.pii),
         run.where(step),
+        mirrored=bool(step.groups),
     )
     home = f"{run.paths.home(step.name)}/{noted_generation(tally.checkpoint)}"
     followers = Followers(run, step, outlet, home, titles)
     followers.open(tally, Checkpoint.below(tally.checkpoint).open_batch)
-    asked = _asked(f"{run.paths.home(step.name)}/", wanted)
-    if asked is not None:
-        followers.demand(outlet.count_batches(run.spark, asked), bool(wanted.keys), tally)
+    prefix = run.paths.home(step.name)
+    asked = _asked(f"{prefix}/", wanted)
+    if asked is not None and outlet.mirrored:
+        written = written_batches(run.spark, path, prefix)
+        dues = _ask_mirrored(outlet, run.spark, written, home, wanted)
+        followers.demand(dues, bool(wanted.keys), tally)
+    elif asked is not None:
+        counts, now = outlet.count_batches(run.spark, asked), datetime.now(UTC)
+        dues = [Due(key=k, rows=rows, since=now, again=True) for k, rows in counts.items()]
+        followers.demand(dues, bool(wanted.keys), tally)
         _tell_older(tally, table.where(F.col(BATCH_KEY).isNull()).count())
     followers.follow(run.spark, tally)
 
@@ -77,6 +87,28 @@ def _asked(prefix: str, wanted: Refill) -> Column | None:
     if wanted.since is not None:
         return own & (F.col("_ingested_at") >= F.lit(wanted.since))
     return own if wanted.everything else None
+
+
+def _ask_mirrored(
+    outlet: Outlet, session: SparkSession, written: dict[str, int], home: str, wanted: Refill
+) -> list[Due]:
+    """Batches of a step with `groups` that are asked for by their keys, or else the whole target:
+    of what went since a time its rows tell nothing. Args: written: newest batch by generation.
+    home: the generation at work."""
+    counts, now = outlet.count_batches(session, F.lit(True)), datetime.now(UTC)
+    if wanted.keys:
+        there = [
+            key for key in wanted.keys if split_key(key)[1] <= written.get(split_key(key)[0], -1)
+        ]
+        return [
+            Due(key=key, rows=counts.get(key, 0), since=now, again=True, mirrored=True)
+            for key in there
+        ]
+    newest = home if home in written else max(written, default="")
+    if not newest:
+        return []
+    key, rows = f"{newest}/{written[newest]}", sum(counts.values())
+    return [Due(key=key, rows=rows, since=now, again=True, mirrored=True, whole=True)]
 
 
 def _tell_older(tally: Tally, rows: int) -> None:

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ from ..report import told_by
 from ..sinks import Preparation, prepare_sink
 from ..spark.tables import written_batches
 from ..spec import SinkKind, Step
-from .outlet import Outlet, is_after
+from .outlet import Outlet, Taken, is_after
 from .run import Run
 from .tally import Tally
 
@@ -82,28 +82,29 @@ class Followers:
         for title in passing:
             for due in fresh:
                 self._run.rights.check(self._step.name)
-                rows, _ = self._send(session, title, due, due.key in exact) if due.rows else (0, 0)
-                tally.pass_on(title, rows)
+                given = self._send(session, title, due, due.key in exact) if due.rows else Taken()
+                tally.pass_on(title, given.rows)
         if not self._durable or not (fresh or any(lack.batches for lack in tally.lacking)):
             return
         with self._turn():
             for title in self._durable:
                 tally.follow(title, self._give(session, title, fresh, exact))
 
-    def demand(self, counts: dict[str, int], by_name: bool, tally: Tally) -> None:
-        """Note batches as due, whatever the sinks are known to have.
+    def demand(self, asked: Sequence[Due], by_name: bool, tally: Tally) -> None:
+        """Note batches as due, whatever the sinks are known to have; one that is the whole target
+        takes the place of all others.
 
-        Args: counts: rows by key. by_name: a person named them, so that those are meant as well
-        which were given up.
+        Args: by_name: a person named them, so that those are meant as well which were given up.
         """
-        now = datetime.now(UTC)
-        asked = [Due(key=k, rows=rows, since=now, again=True) for k, rows in counts.items()]
         with self._turn():
             for title in self._durable:
                 position = read_position(self._path(title)) or Position(sink=title)
                 left_out = set() if by_name else {batch.key for batch in position.given_up}
-                wanted = [due for due in asked if due.key not in left_out]
-                demanding = position.demanding(wanted)
+                wanted = [due for due in asked if due.whole or due.key not in left_out]
+                whole = next((due for due in wanted if due.whole), None)
+                demanding = (
+                    position.demanding(wanted) if whole is None else position.starting_over(whole)
+                )
                 write_position(self._path(title), demanding)
                 tally.follow(title, demanding)
 
@@ -141,7 +142,7 @@ class Followers:
     def _try(self, session: SparkSession, title: str, due: Due, fresh: bool) -> Sent | Due:
         """A batch as it was sent, or as it stays due."""
         try:
-            rows, missing = self._send(session, title, due, fresh)
+            taken = self._send(session, title, due, fresh)
         except _OURS:
             raise
         except Exception as error:  # noqa: BLE001 (a sink, and the user's code in it, raises anything)
@@ -151,11 +152,10 @@ class Followers:
                 self._out[title] = why
             self._refused.add((title, due.key))
             return _told(due, why)
-        return Sent(
-            key=due.key, rows=rows, missing=missing, run_id=self._run.run_id, home=self._home
-        )
+        told = asdict(taken)
+        return Sent(key=due.key, run_id=self._run.run_id, home=self._home, **told)
 
-    def _send(self, session: SparkSession, title: str, due: Due, fresh: bool) -> tuple[int, int]:
+    def _send(self, session: SparkSession, title: str, due: Due, fresh: bool) -> Taken:
         return self._outlet.send(session, self._sinks[title], title, due, fresh)
 
     def _catch_up(
@@ -186,7 +186,8 @@ class Followers:
         for generation, newest in behind.items():
             for number in range(after[generation] + 1, newest + 1):
                 key = f"{generation}/{number}"
-                yield Due(key=key, rows=counts.get(key, 0), since=datetime.now(UTC))
+                rows, now = counts.get(key, 0), datetime.now(UTC)
+                yield Due(key=key, rows=rows, since=now, mirrored=self._outlet.mirrored)
 
     def _keep_untold(self, position: Position) -> Position:
         """What no stored report tells of is this run's to tell, where the run that sent it worked
@@ -226,8 +227,9 @@ class Followers:
 
 def _due(entry: Entry) -> Due:
     counts = entry.batch.counts
-    rows = counts.written + counts.replaced
-    return Due(key=entry.batch.key, rows=rows, since=datetime.now(UTC))
+    rows, made = counts.written + counts.replaced, entry.batch.refresh
+    took = made is not None and made.deleted + made.updated > 0
+    return Due(key=entry.batch.key, rows=rows, since=datetime.now(UTC), mirrored=took)
 
 
 def _told(due: Due, error: SluiceError) -> Due:

@@ -1,6 +1,6 @@
 """What the further sinks of a step are given: the rows of a batch, as the target holds them now."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,6 +12,7 @@ from ..sinks import Delivery, Preparation, writer_of
 from ..spark.columns import BATCH_KEY
 from ..spark.tables import frame_of
 from ..spec import SinkKind
+from .mirror import find_change
 from .written import check_same
 
 
@@ -32,6 +33,16 @@ def is_after(seen: dict[str, int]) -> Column:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """What a sink has of a batch. `missing`: rows that the target has lost. `removed`: places of
+    which it kept nothing."""
+
+    rows: int = 0
+    missing: int = 0
+    removed: int = 0
+
+
+@dataclass(frozen=True)
 class Outlet:
     """A step's target as its further sinks follow it.
 
@@ -39,7 +50,7 @@ class Outlet:
     `schema`: of its rows, system columns among them. `columns`: the user's. `keys`: those of
     `dedup`. `folder`: of the pipeline's YAML. `root`: below which relative paths lie. `hidden`:
     columns whose values are never shown. `where`: the step, for messages. `whole`: each batch is
-    the whole result.
+    the whole result. `mirrored`: the sinks become what the table is.
     """
 
     table: str
@@ -52,6 +63,7 @@ class Outlet:
     hidden: frozenset[str]
     where: str
     whole: bool = False
+    mirrored: bool = False
 
     def rows_of(self, session: SparkSession, key: str) -> DataFrame:
         """The rows of a batch, as the table holds them now."""
@@ -80,6 +92,8 @@ class Outlet:
                 if had.got
             },
             due=frozenset(self.delivery(due.key).to(title).token for due in had.due),
+            mirror=self.mirrored,
+            has_rows=lambda: not frame_of(session, self.table).isEmpty(),
             given_up=frozenset(self.delivery(b.key).to(title).token for b in had.given_up),
         )
 
@@ -96,26 +110,45 @@ class Outlet:
             keys=self.keys,
             hidden=self.hidden,
             whole=self.whole,
+            mirror=self.mirrored,
         )
 
     def send(
         self, session: SparkSession, sink: SinkKind, title: str, due: Due, fresh: bool
-    ) -> tuple[int, int]:
-        """Give a sink a batch; returns how many rows it has, and how many the target has lost.
+    ) -> Taken:
+        """Give a sink a batch.
 
         Args: fresh: the target has just got the batch, so that nobody can have deleted of it.
         Raises what the sink raises, and UnbalancedReport where the rows are not the batch's.
         """
+        if self.mirrored:
+            return self._mirror(session, sink, title, due, fresh)
         rows = self.rows_of(session, due.key)
         held = self._count(rows, due.key)
         if (fresh and not self.replaces) or held > due.rows:
             check_same(due.rows, held, "rows were written", "were found to be delivered", title)
         if not held:
-            return 0, 0 if self.replaces else due.rows
+            return Taken(missing=0 if self.replaces else due.rows)
         given = writer_of(sink).deliver(rows, self.delivery(due.key, due.again).to(title))
         if fresh or given < held:  # a sink that got the batch before may have more of it
             check_same(held, given, "rows were written", f"came to {title}", self.where)
-        return given, 0 if self.replaces else max(0, due.rows - given)
+        return Taken(given, 0 if self.replaces else max(0, due.rows - given))
+
+    def _mirror(
+        self, session: SparkSession, sink: SinkKind, title: str, due: Due, fresh: bool
+    ) -> Taken:
+        """Make a sink what the target is in all that a batch changed."""
+        writer, delivery = writer_of(sink), self.delivery(due.key, due.again).to(title)
+        with find_change(session, self.table, writer.places(self.schema), due, title) as change:
+            count = change.rows.count()
+            removed = change.gone.count() if change.gone is not None else 0
+            if not (count or removed or due.whole or change.gone is None):
+                return Taken()
+            gone = change.gone if removed else None
+            given = writer.deliver(change.rows, replace(delivery, whole=due.whole, gone=gone))
+        if fresh or due.whole:  # else a sink may have got the batch as it was before
+            check_same(count, given, "rows were to be sent", f"came to {title}", self.where)
+        return Taken(given, removed=removed)
 
     def _count(self, rows: DataFrame, key: str) -> int:
         """Rows are found by the batch's key; that they are this batch's is counted."""

@@ -137,6 +137,7 @@ class Plan:
             self.rules.hidden,
             self.place.name,
             whole=self.step.output_mode == "complete",
+            mirrored=bool(self.step.groups),
         )
 
     @property

@@ -42,10 +42,10 @@ class Touched:
 def only_groups(rows: DataFrame, groups: DataFrame, few: bool) -> DataFrame:
     """The rows of some groups, which are told by all of their columns. Args: few: every executor
     can hold them."""
-    return _join_groups(rows, groups, groups.columns, few, "left_semi")
+    return join_groups(rows, groups, groups.columns, few, "left_semi")
 
 
-def _join_groups(
+def join_groups(
     rows: DataFrame, groups: DataFrame, names: Sequence[str], few: bool, how: str
 ) -> DataFrame:
     """Rows `r` beside the group `g` that they belong to, NULL being one as well."""
@@ -143,7 +143,7 @@ class RefreshGroups(Target):
         if self.touched is None:
             return found.withColumn(_KNOWN, F.lit(True))
         touched = self.touched.rows.withColumn(_KNOWN, F.lit(True))
-        both = _join_groups(found, touched, self.groups, self.touched.few, "left")
+        both = join_groups(found, touched, self.groups, self.touched.few, "left")
         return both.select("r.*", f"g.{_KNOWN}")
 
 

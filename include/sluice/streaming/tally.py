@@ -37,6 +37,7 @@ from .holding import held_after
 from .input_reports import report_inputs
 from .laps import PARTS
 from .plan import Plan, Rules
+from .sink_reports import report_deliveries, report_lacks
 from .survey import Verdict
 
 REASONS = (UNREADABLE, MALFORMED, NULL_KEY, NULL_TIME, FUTURE_TIME)
@@ -128,7 +129,7 @@ class Tally:
     @property
     def lacking(self) -> list[Undelivered]:
         """What each further sink lacks."""
-        return [_lack(sink, position) for sink, position in self._positions.items()]
+        return report_lacks(self._positions)
 
     def warn(self, *sentences: str) -> None:
         """What a person should know, each once."""
@@ -158,7 +159,7 @@ class Tally:
         batches, after = [e.batch for e in self.finished], Checkpoint.below(self.checkpoint)
         samples = sorted({sample for batch in batches for sample in batch.conflict_samples})
         self.warn(*(warning for batch in batches for warning in batch.warnings))
-        deliveries = self._deliveries()
+        deliveries = report_deliveries(self._positions, self.run_id)
         facts = self.facts
         tables = {"target": facts.target, "quarantine": facts.quarantine, "late": facts.late}
         versions = {name: table_version(path) for name, path in tables.items() if path}
@@ -202,15 +203,6 @@ class Tally:
             if seconds > 0:
                 yield phase, seconds
 
-    def _deliveries(self) -> list[Delivered]:
-        """What further sinks got, as far as no other report tells."""
-        return [
-            Delivered(sink=sink, key=sent.key, rows=sent.rows, missing=sent.missing)
-            for sink, position in self._positions.items()
-            for sent in position.sent
-            if sent.run_id == self.run_id
-        ]
-
     def _delivered(self, deliveries: list[Delivered]) -> dict[str, int]:
         """Rows by sink."""
         total = Counter(self._passed)
@@ -235,16 +227,3 @@ class Tally:
         texts = sorted({text for _, _, samples in found for text in samples})
         evaluated = sum(evaluated for evaluated, _, _ in found)
         return evaluated, sum(bad for _, bad, _ in found), texts[:1] + texts[1:][-1:]
-
-
-def _lack(sink: str, position: Position) -> Undelivered:
-    due = position.due
-    return Undelivered(
-        sink=sink,
-        batches=len(due),
-        rows=sum(batch.rows for batch in due),
-        since=min((batch.since for batch in due), default=None),
-        said=next((batch.said for batch in reversed(due) if batch.said), ""),
-        needs_person=any(batch.needs_person for batch in due),
-        given_up=sum(batch.rows for batch in position.given_up),
-    )

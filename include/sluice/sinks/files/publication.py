@@ -3,8 +3,8 @@ when.
 
 Beside the folder lies one of ours for each checkpoint (`_batches/<folder>/<hash>`), with
 - `staged-<random>`: what Spark writes for a batch, before anybody sees it,
-- `<batch>.plan`: which staged file gets which name; from here on the batch is decided, and will
-  appear,
+- `<batch>.plan`: which staged file gets which name, and which files they take the place of; from
+  here on the batch is decided, and will appear,
 - `<batch>.done`: the same file under another name, when all are in their places. The newest stays,
   so one small file a checkpoint is what remains.
 
@@ -13,7 +13,9 @@ plan, which the next delivery carries out.
 """
 
 import json
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from uuid import uuid4
 
@@ -22,6 +24,7 @@ from ...storage import batches_folder, is_remote
 from .store import FileStore
 
 _PLAN, _DONE = "plan", "done"
+_PUBLISHED = re.compile(r"part-[0-9a-f]{12}-\d{8,}-")
 
 
 def ledger_folder(folder: str, key: str) -> str:
@@ -43,12 +46,14 @@ def ledger_folder(folder: str, key: str) -> str:
 @dataclass(frozen=True)
 class Publication:
     """A batch whose files have their names. `moves`: name in the folder -> staged path, both
-    relative."""
+    relative. `removes`: names in the folder of files that go before the others come, none of which
+    has the name of one of them."""
 
     key: str
     batch: int
     rows: int
     moves: dict[str, str]
+    removes: list[str] = field(default_factory=list)
 
 
 class Publisher:
@@ -88,20 +93,47 @@ class Publisher:
         into."""
         return f"{self._ledger}/staged-{uuid4().hex[:12]}"
 
-    def publish(self, batch: int, rows: int, staged: str) -> None:
+    def publish(
+        self, batch: int, rows: int, staged: str, replaced: Iterable[str] | None = None
+    ) -> None:
         """Give the staged files their names and let them appear: one rename a file, one after the
-        other."""
-        moves, stem = {}, self._stem(batch)
-        for number, path in enumerate(self._store.list_files(staged)):
+        other.
+
+        Args: replaced: partitions whose files go first, and those of the staged files with them;
+        None where none do. Only files that were published go, whichever checkpoint's they are.
+        """
+        moves, stem, own = {}, self._stem(batch), staged.rpartition("/")[2]
+        if replaced is not None:  # a name of its own: what goes may be of the same batch
+            stem = f"{stem}-{own.rpartition('-')[2]}"
+        partitions = set(replaced or ())
+        files = self._store.list_files(staged) if self._store.exists(staged) else []
+        for number, path in enumerate(files):
             partition, slash, name = path.rpartition("/")
+            partitions.add(partition)
             moves[f"{partition}{slash}{stem}-{number:05d}.{name.partition('.')[2]}"] = (
-                f"{staged.rpartition('/')[2]}/{path}"
+                f"{own}/{path}"
             )
-        publication = Publication(self._key, batch, rows, moves)
+        removes = self._list_published(partitions) if replaced is not None else []
+        publication = Publication(self._key, batch, rows, moves, removes)
         self._store.write(f"{self._ledger}/{batch}.{_PLAN}", json.dumps(asdict(publication)))
         self._finish(publication)
         # The note of a newer batch stays: one that came out of turn must not make it come again.
         self._sweep(self._store.list_names(self._ledger), batch)
+
+    def list_partitions(self) -> set[str]:
+        """The partitions in which files of a batch lie."""
+        if not self._store.exists(self._folder):
+            return set()
+        files = self._store.list_files(self._folder)
+        return {path.rpartition("/")[0] for path in files if _is_published(path)}
+
+    def _list_published(self, partitions: Iterable[str]) -> list[str]:
+        found = []
+        for partition in sorted(partitions):
+            at = f"{partition}/" if partition else ""
+            names = self._store.list_names(f"{self._folder}/{partition}".rstrip("/"))
+            found += [f"{at}{name}" for name in names if _is_published(name)]
+        return found
 
     def _stem(self, batch: int) -> str:
         return f"part-{self._ledger.rpartition('/')[2]}-{batch:08d}"
@@ -110,6 +142,8 @@ class Publisher:
         return Publication(**json.loads(self._store.read(f"{self._ledger}/{name}")))
 
     def _finish(self, publication: Publication) -> None:
+        for name in publication.removes:
+            self._store.remove(f"{self._folder}/{name}")
         for name, staged in publication.moves.items():
             self._store.move(f"{self._ledger}/{staged}", f"{self._folder}/{name}")
         self._store.move(
@@ -126,6 +160,11 @@ class Publisher:
             number = _number(name)
             if number is None or batch is None or number < batch:
                 self._store.remove(f"{self._ledger}/{name}")
+
+
+def _is_published(path: str) -> bool:
+    """Whether a file has the name of one that was published."""
+    return _PUBLISHED.match(path.rpartition("/")[2]) is not None
 
 
 def _number(name: str) -> int | None:

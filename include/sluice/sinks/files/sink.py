@@ -12,11 +12,12 @@ longer.
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
 from ...errors import SpecError
 from ...spark.columns import col, quote
 from ...spark.failure import SPARK_FAILED, explain_delivery
+from ...spark.jvm import jvm_of
 from ...spec import FilesSink
 from ...storage import is_remote, resolve_path
 from ..delivery import Delivery
@@ -51,6 +52,9 @@ class FilesWriter(Writer[FilesSink]):
                 return newest.rows
             rows = rows.select(*[col(c) for c in delivery.columns])
             count = rows.count()
+            if delivery.mirror:
+                self._replace(publisher, rows, count, delivery)
+                return count
             # One that comes out of turn may be there without a note: only the newest keeps its own.
             look = delivery.again or (newest is not None and newest.batch > delivery.batch)
             if count and not (look and publisher.has_files(delivery.batch)):
@@ -60,6 +64,38 @@ class FilesWriter(Writer[FilesSink]):
             return count
         except SPARK_FAILED as error:
             raise explain_delivery(error, folder) from error
+
+    def places(self, schema: StructType) -> dict[str, str]:
+        """A row stands in its partition, and Spark writes no text as NULL there."""
+        text = {field.name for field in schema.fields if isinstance(field.dataType, StringType)}
+        return {
+            name: f"nullif({quote(name)}, '')" if name in text else quote(name)
+            for name in self.sink.partition_by
+        }
+
+    def _replace(self, publisher: Publisher, rows: DataFrame, count: int, of: Delivery) -> None:
+        """Put the rows in the place of what their partitions held, and empty those that are gone.
+
+        A reader sees a partition without its rows for as long as a few files take to be renamed.
+        """
+        if of.whole or not self.sink.partition_by:
+            replaced = publisher.list_partitions()
+        else:
+            replaced = set() if of.gone is None else _name_folders(of.gone)
+        staged = publisher.stage()
+        if count:
+            _write(rows, self.sink, count, staged)
+        publisher.publish(of.batch, count, staged, replaced)
+
+
+def _name_folders(gone: DataFrame) -> set[str]:
+    """The folders of partitions, as Spark names them."""
+    utils = jvm_of(gone.sparkSession).org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
+    values = gone.select(*[col(name).cast("string").alias(name) for name in gone.columns])
+    return {
+        "/".join(utils.getPartitionPathString(n, v) for n, v in row.asDict().items())
+        for row in values.collect()
+    }
 
 
 def check_sink(sink: FilesSink, columns: StructType, where: str) -> None:

@@ -100,6 +100,16 @@ class Ledger:
             _FORGET, target, json.dumps(sorted(but)), ledger=self._name, target=target
         )
 
+    def strike(self, key: str, target: str, batch: int) -> None:
+        """Take a batch's note away: it is written once more."""
+        self._database.run(
+            "DELETE FROM {ledger} WHERE key = ? AND target = ? AND batch = ?::bigint",
+            key,
+            target,
+            batch,
+            ledger=self._name,
+        )
+
     def note(
         self, key: str, target: str, batch: int, staged: Staged, *, only_explain: bool = False
     ) -> bool:

@@ -54,10 +54,13 @@ class Client:
         return None if row is None else row[0]
 
 
-def look_at_database(sink: JdbcSink, columns: Mapping[str, Any] | None) -> str:
+def look_at_database(
+    sink: JdbcSink, columns: Mapping[str, Any] | None, *, mirror: bool = False
+) -> str:
     """What a sink's database says of its table.
 
     Args: columns: name -> type, as Spark writes it in JSON; None where nobody knows them yet.
+    mirror: rows are deleted as well.
 
     Raises TransientError for a server that is away; SinkError for a login, schema, right, column or
     index that a run would be refused for; SpecError for an address that cannot be read.
@@ -72,7 +75,7 @@ def look_at_database(sink: JdbcSink, columns: Mapping[str, Any] | None) -> str:
         raise _explain_login(str(error), place) from None
     with connection:
         try:
-            return _look(Client(connection), sink, columns, place)
+            return _look(Client(connection), sink, columns, place, mirror)
         except SqlError as error:
             raise error.explain(place) from None
 
@@ -105,13 +108,15 @@ def _explain_login(message: str, place: str) -> SluiceError:
     )
 
 
-def _look(client: Client, sink: JdbcSink, columns: Mapping[str, Any] | None, place: str) -> str:
+def _look(
+    client: Client, sink: JdbcSink, columns: Mapping[str, Any] | None, place: str, mirror: bool
+) -> str:
     _require_schema_rights(client, sink.ledger, "ledger", place)
     table = describe_table(client, sink)
     if table is None:
         _require_schema_rights(client, sink.table, "table", place)
         return "the table is absent, and may be created: the first run does"
-    _require_table_rights(client, sink, table, place)
+    _require_table_rights(client, sink, table, place, mirror)
     if columns is None:
         return "login, table and rights are right; its columns are compared as a run begins"
     fields = [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in columns.items()]
@@ -147,8 +152,11 @@ def _require_schema_rights(client: Client, name: str, field: str, place: str) ->
         )
 
 
-def _require_table_rights(client: Client, sink: JdbcSink, table: Table, place: str) -> None:
-    wanted = ["SELECT", "INSERT", *(["UPDATE"] if sink.keys else [])]
+def _require_table_rights(
+    client: Client, sink: JdbcSink, table: Table, place: str, mirror: bool
+) -> None:
+    changing = [*(["UPDATE"] if sink.keys else []), *(["DELETE"] if mirror else [])]
+    wanted = ["SELECT", "INSERT", *changing]
     ask = "SELECT to_json(has_table_privilege(?::text, ?::text))"
     lacking = [right for right in wanted if not client.ask(ask, table.name, right)]
     if lacking:

@@ -37,7 +37,8 @@ _DO = {
     "3D": "Create the database, or mend the end of the URL",
     "3F": "Create the schema, or mend the name of the table",
     "42501": "Grant it: the user creates tables in the ledger's schema, selects from and inserts "
-    "into ledger and table, and updates the table under `upsert`",
+    "into ledger and table, updates the table under `upsert`, and deletes from both where the step "
+    "has `groups`",
 }
 _CAUSES = ("org.postgresql.util.PSQLException", "java.sql.BatchUpdateException")
 

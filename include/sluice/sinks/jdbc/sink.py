@@ -16,17 +16,16 @@ from ..delivery import Delivery
 from ..writer import Preparation, Writer
 from .ledger import Ledger
 from .postgres import Database, SqlError, open_database
-from .refused import describe_row
-from .staging import Staged, create_staging, refuse_characters, refuse_misfits, stage
-from .statement import insert_statement
+from .staging import Staged, create_staging
+from .statement import delete_statement, insert_statement
 from .table import (
     Table,
-    Written,
     choose_fields,
     create_table,
     describe_table,
     match_columns,
 )
+from .transaction import Place, drop_stagings, take_in
 
 _PREPARING = "sluice: prepare"
 """Lock of whoever creates tables, so that two steps that begin together do not both create one."""
@@ -53,10 +52,12 @@ class JdbcWriter(Writer[JdbcSink]):
                 written = match_columns(sink, fields, table)
                 create_staging(database, staging, written)
                 ledger.note("", table.name, 0, Staged(staging), only_explain=True)
+                statements = [insert_statement(sink, table, written, staging)]
+                if coming.mirror:
+                    statements.append(delete_statement(sink, table, written, staging))
                 try:
-                    database.run(
-                        "EXPLAIN {insert}", insert=insert_statement(sink, table, written, staging)
-                    )
+                    for statement in statements:
+                        database.run("EXPLAIN {statement}", statement=statement)
                 except SqlError as error:
                     raise _explain_plan(error, sink, table.name) from None
                 database.run("DROP TABLE {staging}", staging=staging)
@@ -68,8 +69,8 @@ class JdbcWriter(Writer[JdbcSink]):
                 _look_for_losses(ledger, table.name, filled, coming, sink)
 
     def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
-        """Write a batch's rows into the table once; returns how many the batch has, from the ledger
-        when it was written before.
+        """Write a batch's rows into the table once, and delete what is gone of a mirror's; returns
+        how many rows the batch has, from the ledger when it was written before.
 
         Raises TransientError when trying again may help, SinkError when the database refuses a
         value, a row or the user. In both cases nothing of the batch is there.
@@ -82,26 +83,18 @@ class JdbcWriter(Writer[JdbcSink]):
             if delivery.again:
                 ledger.forget(table.name)
             known = ledger.read(delivery.key, table.name, delivery.batch)
-            if known is not None:
+            if known is not None and not delivery.whole:
                 return known if known >= 0 else rows.count()
-            written, staged = match_columns(sink, fields, table), None
+            written = match_columns(sink, fields, table)
+            stagings = [staging]
+            if delivery.gone is not None:
+                stagings.append(ledger.lock(f"{table.name}/{delivery.token}"))
             try:
-                staged = stage(database, rows, sink, written, staging)
-                with database.transaction():
-                    if ledger.note(delivery.key, table.name, delivery.batch, staged):
-                        _check_keys(database, sink, written, staged)
-                        statement = insert_statement(sink, table, written, staged.source)
-                        taken = database.run("{insert}", *staged.values, insert=statement)
-                        given = ledger.read(delivery.key, table.name, delivery.batch) or 0
-                        _check_taken(sink, given, taken)
-                    database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
+                take_in(Place(database, sink, ledger, table), rows, delivery, written, stagings)
                 return ledger.read(delivery.key, table.name, delivery.batch) or 0
-            except SqlError as error:
-                _refuse(error, database, sink, rows, written, staged)
-                raise _naming_row(error, table, delivery) from None
             finally:
                 with suppress(SqlError):  # a server that is away keeps it; the next run drops it
-                    database.run("DROP TABLE IF EXISTS {staging}", staging=staging)
+                    drop_stagings(database, stagings)
 
 
 def _require_table(database: Database, sink: JdbcSink) -> Table:
@@ -125,6 +118,8 @@ def _look_for_losses(
     """Say where the table or the ledger is not the one that was filled, and have the ledger know
     again what the table has."""
     fill = f"`sluice deliver NAME --sink '{sink.title}' --all` sends what the target holds"
+    if not filled and coming.mirror and not coming.has_rows():
+        return  # it is what the target is
     if not filled:
         ledger.forget(table, coming.due)
         coming.warn(
@@ -146,18 +141,6 @@ def _look_for_losses(
         )
 
 
-def _check_taken(sink: JdbcSink, given: int, taken: int) -> None:
-    """Raise SinkError where an `append` brought in fewer rows than it was given."""
-    if sink.mode == "append" and taken != given:
-        raise SinkError(
-            f"the table took {taken:,} of {given:,} rows: a trigger or a rule of the table leaves "
-            "rows out, or puts them elsewhere, where nobody can count them",
-            where=f"table {sink.table}",
-            do="Drop the trigger or the rule, and refuse such rows with a rule of the pipeline; "
-            "for partitions, declare the table with PARTITION BY",
-        )
-
-
 def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
     if error.state != "42P10":
         return error
@@ -168,53 +151,3 @@ def _explain_plan(error: SqlError, sink: JdbcSink, table: str) -> Exception:
         do=f"Run CREATE UNIQUE INDEX ON {table} ({', '.join(sink.keys)}), or write the keys of "
         "an index it has",
     )
-
-
-def _naming_row(error: SqlError, table: Table, delivery: Delivery) -> SqlError:
-    """An error about a row with the row's keys."""
-    row = describe_row(error.detail, table.columns, delivery.keys, delivery.hidden)
-    return SqlError(error.state, f"{error.message}; the row with {row}") if row else error
-
-
-def _check_keys(database: Database, sink: JdbcSink, written: list[Written], staged: Staged) -> None:
-    """Raise SinkError for a NULL among the keys of an upsert: it equals nothing, so such a row
-    would come in anew each time."""
-    nulls = " OR ".join(
-        f"c{number} IS NULL" for number, column in enumerate(written) if column.name in sink.keys
-    )
-    count = nulls and database.ask(
-        "SELECT to_json(count(*)) FROM {source} WHERE {nulls}",
-        *staged.values,
-        source=staged.source,
-        nulls=nulls,
-    )
-    if count:
-        raise SinkError(
-            f"{count} row(s) have a NULL among the keys of the upsert",
-            where=f"table {sink.table}",
-            value=sink.keys,
-            do="Refuse such rows with a rule",
-        )
-
-
-def _refuse(
-    error: SqlError,
-    database: Database,
-    sink: JdbcSink,
-    rows: DataFrame,
-    written: list[Written],
-    staged: Staged | None,
-) -> None:
-    """Raise SinkError where more can be said than PostgreSQL does: which column, how many rows."""
-    if error.state == "21000":
-        raise SinkError(
-            "two rows of one batch have the same keys, and nothing says which of them is to stay",
-            where=f"table {sink.table}",
-            value=sink.keys,
-            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce "
-            "to one row a key in the transform",
-        ) from None
-    if error.state in ("22021", "22P05"):
-        refuse_characters(rows, sink, written)
-    if error.state.startswith("22") and staged is not None:
-        refuse_misfits(database, staged, sink, written, error)

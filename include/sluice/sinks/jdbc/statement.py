@@ -1,4 +1,4 @@
-"""The statement that takes staged rows into a sink's table."""
+"""The statements that take staged rows into a sink's table, and rows that are gone out of it."""
 
 from ...spec import JdbcSink
 from .table import Table, Written, quote_name
@@ -28,6 +28,20 @@ def insert_statement(sink: JdbcSink, table: Table, columns: list[Written], sourc
         return f"{statement} ON CONFLICT ({keys}) DO NOTHING"
     behind = f" WHERE NOT ({_ranks_before(sink, columns)})" if sink.order else ""
     return f"{statement} ON CONFLICT ({keys}) DO UPDATE SET {updates}{behind}"
+
+
+def delete_statement(
+    sink: JdbcSink, table: Table, columns: list[Written], source: str, *, others: bool = False
+) -> str:
+    """The statement that deletes the rows of staged keys, or all `others`. Args: columns: those
+    that are staged, the keys among them."""
+    same = " AND ".join(
+        f"held.{quote_name(column.name)} = {_value(number, column)}"
+        for number, column in enumerate(columns)
+        if column.name in sink.keys
+    )
+    wanted = "NOT EXISTS" if others else "EXISTS"
+    return f"DELETE FROM {table.name} AS held WHERE {wanted} (SELECT FROM {source} WHERE {same})"  # noqa: S608 (as above)
 
 
 def _value(number: int, column: Written) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -12,7 +14,8 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from ...errors import SpecError
+from ...errors import SinkError, SpecError
+from ...spark.columns import col
 from ...spec import KafkaSink
 from .records import BATCH, POSITION
 
@@ -56,6 +59,22 @@ class _Checked:
             where=f"{self.where}: {field}",
             value=name,
             do="Cast it in the transform",
+        )
+
+
+def check_keys(rows: DataFrame, sink: KafkaSink, count: int) -> None:
+    """Raise SinkError for rows of a mirrored table that the topic's readers could not tell apart:
+    of a key the newest record counts. Args: count: of the rows."""
+    keys = rows.select(*map(col, sink.mirrored_by or ())).where(col(sink.key or "").isNotNull())
+    found, told = keys.agg(F.count(F.lit(1)), F.count_distinct(F.struct("*"))).collect()[0]
+    what = f"{count - found:,} row(s) have NULL as their key" if found < count else ""
+    what = what or (f"{found:,} rows have {told:,} keys" if told < found else "")
+    if what:
+        raise SinkError(
+            f"{what}, and of a key readers take the newest record for all there is",
+            where=f"sink {sink.title}: key",
+            value=sink.key,
+            do="Make a column in the transform that every row has, and no two the same",
         )
 
 

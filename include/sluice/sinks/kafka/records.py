@@ -49,6 +49,20 @@ def build_records(rows: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataF
     return sent.select("topic", "key", "value", _pairs(headers))
 
 
+def build_tombstones(gone: DataFrame, sink: KafkaSink, delivery: Delivery) -> DataFrame:
+    """Keys of which no row is left, as records without a value: those that a compacted topic
+    forgets. Out: columns as of `build_records`."""
+    topic, key = _topic(sink), _as_bytes(gone, sink.key or "")
+    sent = gone.select(topic.alias("topic"), key.alias("key"))
+    position = F.concat(F.lit("gone-"), F.sha2(F.concat("key", F.col("topic").cast("binary")), 256))
+    headers = [
+        (BATCH, F.lit(delivery.token).cast("binary")),
+        (POSITION, position.cast("binary")),
+    ]
+    nothing = F.lit(None).cast("binary").alias("value")
+    return sent.select("topic", "key", nothing, _pairs(headers))
+
+
 def records_without_batch(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> DataFrame:
     """The same, row by row and without the headers of a batch: nothing then tells a record that was
     sent again. Args: columns: the user's."""
@@ -57,9 +71,16 @@ def records_without_batch(rows: DataFrame, sink: KafkaSink, columns: list[str]) 
 
 
 def _record(rows: DataFrame, sink: KafkaSink, columns: list[str]) -> list[Column]:
-    topic = F.lit(sink.topic) if sink.topic is not None else col(sink.place).cast("string")
     key = F.lit(None).cast("binary") if sink.key is None else _as_bytes(rows, sink.key)
-    return [topic.alias("topic"), key.alias("key"), _value(rows, sink, columns).alias("value")]
+    return [
+        _topic(sink).alias("topic"),
+        key.alias("key"),
+        _value(rows, sink, columns).alias("value"),
+    ]
+
+
+def _topic(sink: KafkaSink) -> Column:
+    return F.lit(sink.topic) if sink.topic is not None else col(sink.place).cast("string")
 
 
 def _pairs(headers: list[tuple[str, Column]]) -> Column:

@@ -8,8 +8,8 @@ from pyspark.sql.streaming import DataStreamWriter
 from ...spec import KafkaSink, spark_options
 from ..delivery import Delivery
 from ..writer import Preparation, Writer
-from .check import check_sink
-from .records import build_records, records_without_batch
+from .check import check_keys, check_sink
+from .records import build_records, build_tombstones, records_without_batch
 from .refusal import explain_refusal
 
 _PATIENCE = {
@@ -29,16 +29,22 @@ class KafkaWriter(Writer[KafkaSink]):
         check_sink(self.sink, coming.schema, coming.where)
 
     def deliver(self, rows: DataFrame, delivery: Delivery) -> int:
-        """Send the rows of a batch; they must be the same when the batch is sent again.
+        """Send the rows of a batch, of a mirror also its keys that are gone; they must be the same
+        when the batch is sent again.
 
         The records of a key go to the partition that Kafka's own partitioner gives it; those of one
         batch in any order, after those of the batch before. Raises SinkError where trying again
         cannot help, TransientError where it may; part of the batch may then be sent.
         """
         count = rows.count()  # Spark observes no metrics in a write to Kafka
+        if delivery.mirror:
+            check_keys(rows, self.sink, count)
+        records = build_records(rows, self.sink, delivery) if count else None
+        if delivery.gone is not None:
+            left = build_tombstones(delivery.gone, self.sink, delivery)
+            records = left if records is None else records.unionByName(left)
         try:
-            if count:
-                records = build_records(rows, self.sink, delivery)
+            if records is not None:
                 records.write.format("kafka").options(**self._options()).save()
         except (Py4JJavaError, PySparkException) as error:
             raise self.explain(error) from None
