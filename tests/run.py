@@ -26,6 +26,7 @@ own has them, beside the rest."""
 REFRESHED = (
     "spark/test_groups_fit.py",
     "spark/test_pruning.py",
+    "spark/test_redo.py",
     "spark/test_refresh*.py",
     "spark/test_verify*.py",
 )

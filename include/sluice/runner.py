@@ -164,6 +164,8 @@ def _probe(pipeline: Pipeline, story: Story, queues: Queues) -> Waiting:
     window = story.mode.window
     if window is not None:
         return Waiting({}, {step.name: select_range(step, window) for step in pipeline.steps})
+    if story.mode.redo is not None:
+        return Waiting({}, {}, asked=True)
     if not story.mode.is_trial:
         queues.take(pipeline, story.paths)
     found = measure_pipeline(pipeline, story.paths, queues.arrivals)

@@ -1,4 +1,4 @@
-"""Verbs that run Spark: run, backfill."""
+"""Verbs that run Spark: run, backfill, redo."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ..errors import SpecError
 from ..report import latest_worked, render_text
-from ..spec import Mode, RunRequest, Window, load_pipeline
+from ..spec import Mode, Redo, RunRequest, Window, load_pipeline
 from .app import INTERRUPTED, Name, Root, Spec, app, err, is_one_place, load, out
 
 Master = Annotated[
@@ -19,6 +19,12 @@ Master = Annotated[
     ),
 ]
 MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+Start = Annotated[
+    datetime, typer.Option("--from", formats=MOMENTS, help="First moment of event time, UTC.")
+]
+End = Annotated[
+    datetime, typer.Option("--to", formats=MOMENTS, help="End of the range, not included.")
+]
 
 
 @app.command()
@@ -71,12 +77,8 @@ def run(
 def backfill(
     name: Name = None,
     *,
-    start: Annotated[
-        datetime, typer.Option("--from", formats=MOMENTS, help="First moment of event time, UTC.")
-    ],
-    end: Annotated[
-        datetime, typer.Option("--to", formats=MOMENTS, help="End of the range, not included.")
-    ],
+    start: Start,
+    end: End,
     write: Annotated[
         Literal["merge", "replace"],
         typer.Option(help="Insert what is missing, or replace the range atomically."),
@@ -90,19 +92,45 @@ def backfill(
     The scheduled checkpoint is neither read nor moved.
     """
     file, _ = load(name, spec)
+    window = _window(start, end)
+    show_run(
+        RunRequest(
+            pipeline=str(file.resolve()), root=root, master=master, window=window, write=write
+        )
+    )
+
+
+@app.command()
+def redo(
+    name: Name = None,
+    *,
+    step: Annotated[str, typer.Option("--step", help="The step, one with `groups`.")],
+    start: Start,
+    end: End,
+    spec: Spec = None,
+    root: Root = None,
+    master: Master = None,
+) -> None:
+    """Compute the groups of a range of a step with `groups` again, and write those that differ.
+
+    From the versions of its inputs that its table was made of: what is new in them is left to the
+    next run. Of a group that lies in the range in part all is computed.
+    """
+    file, _ = load(name, spec)
+    asked = Redo(step=step, window=_window(start, end))
+    show_run(RunRequest(pipeline=str(file.resolve()), root=root, master=master, redo=asked))
+
+
+def _window(start: datetime, end: datetime) -> Window:
+    """The range. Raises SpecError for an empty one."""
     try:
-        window = Window(start=start, end=end)
+        return Window(start=start, end=end)
     except ValidationError as error:
         raise SpecError(
             error.errors()[0]["msg"].removeprefix("Value error, "),
             where="--from, --to",
             do="Write the earlier moment first",
         ) from None
-    show_run(
-        RunRequest(
-            pipeline=str(file.resolve()), root=root, master=master, window=window, write=write
-        )
-    )
 
 
 def show_run(request: RunRequest) -> None:

@@ -177,7 +177,9 @@ class RunReport(Record):
     """1: `parsed` stands for `entered`, and `entered` for `made`."""
     pipeline: str
     run_id: str
-    kind: Literal["scheduled", "backfill", "trial", "delivery", "verification"] = "scheduled"
+    kind: Literal["scheduled", "backfill", "trial", "delivery", "verification", "redo"] = (
+        "scheduled"
+    )
     """`scheduled` drains what is new, whoever started it; `backfill` covers a window; `trial` has
     a root of its own; `delivery` only sends further sinks what they lack; `verification` compares
     tables with what their inputs give."""

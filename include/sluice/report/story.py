@@ -100,7 +100,7 @@ class Story:
 
     def tell(self, ending: Ending) -> RunReport:
         """The report. A table-level `stop` rule is judged at the end, on all rows of the run."""
-        window = self.mode.window
+        window = self.mode.range
         seconds, core_seconds = measure_cost()
         report = RunReport(
             pipeline=self.name,

@@ -115,6 +115,13 @@ class Spans:
         return f"({place} >= {low} AND {place} < {high} + INTERVAL {unit})"
 
 
+def length_of(said: str) -> str:
+    """How long a range of a column one group of these takes, as SQL's INTERVAL has it; empty where
+    it takes one value, or nobody knows."""
+    found = _read(said)
+    return found[1] if found is not None else ""
+
+
 def _read(said: str) -> tuple[str, str] | None:
     """The column that a group follows from, and the length of the range of it that one group
     takes (empty for the column itself); None for SQL of another shape."""

@@ -22,7 +22,7 @@ from .pipeline import Pipeline
 from .quantities import format_duration
 from .records import Records
 from .rules import ROW_LEVEL, RuleSpec, rule_columns
-from .run import Refill, RunRequest, Verify, Window, clean_run_id
+from .run import Redo, Refill, RunRequest, Verify, Window, clean_run_id
 from .schedule import After, Schedule, check_schedule, clock_of, describe_schedule
 from .sink import SINKS, Sink
 from .sink_kind import SinkKind
@@ -66,6 +66,7 @@ __all__ = [
     "RateSource",
     "Records",
     "RuleSpec",
+    "Redo",
     "Refill",
     "Verify",
     "RunRequest",

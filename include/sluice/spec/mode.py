@@ -1,5 +1,5 @@
 """What differs between kinds of runs: a drain of what is new, a backfill, a trial, a delivery, a
-verification."""
+verification, a redo."""
 
 import time
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Literal
 from ..errors import SpecError
 from ..storage import Paths
 from .pipeline import Pipeline
-from .run import Refill, RunRequest, Verify, Window, clean_run_id
+from .run import Redo, Refill, RunRequest, Verify, Window, clean_run_id
 from .step import Step
 from .trigger import AVAILABLE_NOW, Trigger, never_ends
 
@@ -19,16 +19,18 @@ class Mode:
 
     `name`: of a backfill's own checkpoint, or of a trial's root. `window`: of a backfill.
     `seconds`: how long each step of a trial takes rows. `refill`: of a delivery. `verify`: of a
-    verification.
+    verification. `redo`: of a run that computes groups again, as a batch of the schedule's that
+    has nothing new.
     """
 
-    kind: Literal["scheduled", "backfill", "trial", "delivery", "verification"]
+    kind: Literal["scheduled", "backfill", "trial", "delivery", "verification", "redo"]
     name: str | None = None
     window: Window | None = None
     replaces: bool = False
     seconds: float | None = None
     refill: Refill | None = None
     verify: Verify | None = None
+    redo: Redo | None = None
 
     @classmethod
     def of(cls, request: RunRequest) -> "Mode":
@@ -42,6 +44,8 @@ class Mode:
             return cls("delivery", refill=request.refill)
         if request.verify is not None:
             return cls("verification", verify=request.verify)
+        if request.redo is not None:
+            return cls("redo", redo=request.redo)
         return cls("scheduled")
 
     @property
@@ -60,6 +64,11 @@ class Mode:
         return self.kind == "trial"
 
     @property
+    def range(self) -> Window | None:
+        """The range of time that a run is about; None where it is about all of it."""
+        return self.redo.window if self.redo is not None else self.window
+
+    @property
     def writes(self) -> bool:
         """True where the tables and checkpoints of the steps are written."""
         return self.verify is None
@@ -67,10 +76,12 @@ class Mode:
     def choose(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with the steps that this kind of run works on. A backfill leaves out those
         with `groups`, which the next scheduled run refreshes from what it has written, and those
-        that read their tables.
+        that read their tables; a redo has one of them.
 
         Raises SpecError where none is left.
         """
+        if self.redo is not None:
+            return pipeline.model_copy(update={"steps": [_step_to_redo(pipeline, self.redo.step)]})
         if not self.is_backfill:
             return pipeline
         left_out: set[str | None] = set()
@@ -84,7 +95,7 @@ class Mode:
                 "no range of its own to read again",
                 where=pipeline.name,
                 do="Backfill what writes the inputs; the next scheduled run refreshes the groups "
-                "that it touches",
+                "that it touches. `sluice redo` computes the groups of a range again",
             )
         return pipeline.model_copy(update={"steps": steps})
 
@@ -108,6 +119,8 @@ class Mode:
         """The step's trigger. A backfill always drains; a trial source knows no availableNow."""
         if self.is_backfill:
             return AVAILABLE_NOW
+        if self.redo is not None:
+            return "once"  # the batch that was planned for it, and none behind it
         trial = any(one.why_trial for one in step.sources) and step.trigger == AVAILABLE_NOW
         return "default" if trial else step.trigger
 
@@ -128,9 +141,21 @@ class Mode:
         """SQL for the rows of a backfill's window; None where all rows take part."""
         if self.window is None or step.event_time is None:
             return None
-        start, end = (
-            f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}+00:00'"
-            for moment in (self.window.start, self.window.end)
-        )
+        start, end = self.window.literals
         column = "`" + step.event_time.column.replace("`", "``") + "`"
         return f"{column} >= {start} AND {column} < {end}"
+
+
+def _step_to_redo(pipeline: Pipeline, name: str) -> Step:
+    """The step whose groups are computed again. Raises SpecError where there is none."""
+    known = [step for step in pipeline.steps if step.groups]
+    found = next((step for step in known if step.name == name), None)
+    if found is None:
+        raise SpecError(
+            "no step of this name has `groups` that could be computed again",
+            where=pipeline.name,
+            value=name,
+            do=f"There are: {', '.join(step.name for step in known) or 'none'}. Of other steps "
+            f"`sluice backfill {pipeline.name} --from … --to …` reads a range again",
+        )
+    return found

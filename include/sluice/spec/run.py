@@ -27,6 +27,14 @@ class Window(Spec):
             raise ValueError(f"the range is empty: {self.start} is not before {self.end}")
         return self
 
+    @property
+    def literals(self) -> tuple[str, str]:
+        """Start and end as SQL has them."""
+        start, end = (
+            f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}+00:00'" for moment in (self.start, self.end)
+        )
+        return start, end
+
 
 def clean_run_id(run_id: str) -> str:
     """A run id that is safe as a file name: Airflow's `scheduled__2026-01-01T00:00:00+00:00` keeps
@@ -57,6 +65,13 @@ class Verify(Spec):
     share: float = Field(default=1.0, gt=0, le=1)
 
 
+class Redo(Spec):
+    """What `sluice redo` computes again: the groups of a step that lie in a range of time."""
+
+    step: str
+    window: Window
+
+
 class RunRequest(Spec):
     """One run: which pipeline, under which id, over which window, where things live."""
 
@@ -78,6 +93,8 @@ class RunRequest(Spec):
     """Makes the run one that reads no source, and only sends further sinks what they lack."""
     verify: Verify | None = None
     """Makes the run one that changes no table, and compares them with what their inputs give."""
+    redo: Redo | None = None
+    """Makes the run one that computes groups of a step again, from what they were computed from."""
     backlog_bytes: int | None = None
     """What the probe saw; chooses the JVM profile."""
 
@@ -87,10 +104,11 @@ class RunRequest(Spec):
 
     @model_validator(mode="after")
     def _check_trial(self) -> "RunRequest":
-        asked = (self.dev_seconds, self.window, self.refill, self.verify)
+        asked = (self.dev_seconds, self.window, self.refill, self.verify, self.redo)
         if sum(kind is not None for kind in asked) > 1:
             raise ValueError(
-                "a run is a trial, a backfill, a delivery or a verification, not two of them"
+                "a run is a trial, a backfill, a delivery, a verification or a redo, not two of "
+                "them"
             )
         return self
 

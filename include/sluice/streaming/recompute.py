@@ -21,6 +21,7 @@ from ..spark.failure import SPARK_FAILED
 from ..spark.history import is_feed_missing, is_history_gone
 from ..spark.kept import keep_rows
 from ..spark.pruning import Spans
+from ..spark.tables import frame_of
 from .changes import NO_FEED, Changes, find_changes
 from .classify import mark_time
 from .plan import Plan
@@ -151,7 +152,10 @@ def _compute(
         records = kept.enter_context(keep_rows(records))
     why, size = changes.why, refresh.size(batch.frame.sparkSession)
     if not why:
-        groups = kept.enter_context(keep_rows(records.select(f"{CHANGE}.group.*").distinct()))
+        told = records.select(f"{CHANGE}.group.*")
+        asked = refresh.to_redo(inputs, frame_of(records.sparkSession, plan.target.path))
+        told = told if asked is None else told.union(asked)
+        groups = kept.enter_context(keep_rows(told.distinct()))
         touched = Touched(groups, Spans.of(groups))
         why = _why_whole(refresh, inputs, touched, size)
         inputs = inputs if why else refresh.narrow(inputs, touched)

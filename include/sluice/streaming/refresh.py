@@ -2,7 +2,7 @@
 new in them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from ..backlog import table_version
 from ..checkpoint import Checkpoint, noted_parts, plan_nothing
+from ..errors import PreflightError
 from ..sources import Inputs, Statics, StaticTable
 from ..spark.columns import (
     CHANGE,
@@ -27,9 +28,10 @@ from ..spark.columns import (
 from ..spark.estimates import scanned_bytes
 from ..spark.groups import check_groups_kept, mark_input
 from ..spark.tables import table_bytes
-from ..spec import Pipeline, Step, TableSource, group_expressions
+from ..spec import Pipeline, Step, TableSource, Window, group_expressions
 from ..spec.definition import changed_parts, digest_parts
 from ..storage import Paths
+from .redo import choose_time, find_groups
 from .regroup import Touched, only_groups
 from .run import Run
 from .transform import query_tables
@@ -47,7 +49,7 @@ _SETTINGS = (
 class Refresh:
     """How a step's table follows from its inputs. `tables`: those that are read commit by commit,
     `statics`: as a whole. `query`: digest of what computes it. `where`: the transform, for
-    errors."""
+    errors. `redo`: range of time whose groups are computed whether they changed or not."""
 
     step: Step
     folder: Path
@@ -55,6 +57,7 @@ class Refresh:
     tables: Mapping[str, StaticTable]
     statics: Mapping[str, StaticTable]
     query: str
+    redo: Window | None = None
 
     @classmethod
     def of(
@@ -109,6 +112,14 @@ class Refresh:
         """Bytes of all files of the inputs that are read commit by commit."""
         return sum(table_bytes(session, table.place) for table in self.tables.values())
 
+    def to_redo(self, inputs: Mapping[str, DataFrame], held: DataFrame) -> DataFrame | None:
+        """The groups that are computed whether they changed or not; None where none are. Args:
+        held: rows of the table."""
+        if self.redo is None:
+            return None
+        named = {name: self.named(name) for name in self.tables}
+        return find_groups(named, inputs, held, self.redo)
+
     def narrow(self, inputs: Mapping[str, DataFrame], touched: Touched) -> dict[str, DataFrame]:
         """Those rows of the inputs that belong to some groups."""
         found = dict(inputs)
@@ -134,19 +145,30 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
     marked = {name: mark_input(frames[name], name) for name in refresh.tables}
     result = refresh.compute({**frames, **marked})
     check_groups_kept(result, marked, refresh.groups, refresh.where)
-    _plan_edited(run, step)  # only now: what is refused leaves no batch behind
+    redo = run.mode.redo
+    if redo is not None:
+        refresh = replace(refresh, redo=redo.window)
+        choose_time(refresh.groups, result.schema, refresh.where)
+    _plan_asked(run, step)  # only now: what is refused leaves no batch behind
     records = (as_records(refresh, name, streams[name], result.schema) for name in refresh.tables)
     return reduce(DataFrame.unionByName, records), refresh
 
 
-def _plan_edited(run: Run, step: Step) -> None:
-    """Plan a batch where the step was edited since a report told of it, so that all is computed
-    also where nothing is new in the inputs."""
-    place = run.checkpoint(step)
+def _plan_asked(run: Run, step: Step) -> None:
+    """Plan a batch where a person asked for one, or edited the step since a report told of it, so
+    that it is computed also where nothing is new in the inputs. Raises PreflightError where there
+    is nothing yet that could be computed again."""
+    place, asked = run.checkpoint(step), run.mode.redo is not None
     checkpoint = Checkpoint.below(place)
+    if checkpoint.newest_commit is None and asked:
+        raise PreflightError(
+            "no batch of the step is finished, so there is nothing to compute again",
+            where=run.where(step),
+            do="Run the pipeline: it computes all of it",
+        )
     if checkpoint.newest_commit is None or checkpoint.open_batch is not None:
         return
-    if changed_parts(noted_parts(place), digest_parts(step, run.pipeline.folder)):
+    if asked or changed_parts(noted_parts(place), digest_parts(step, run.pipeline.folder)):
         run.rights.check(step.name)
         plan_nothing(place)
 
