@@ -8,13 +8,13 @@ import os
 import pytest
 from click.testing import Result
 from sluice.cli import app
-from sluice.errors import ExitCode, PreflightError, SourceError, SpecError
+from sluice.errors import ExitCode, PreflightError, SourceError
 from sluice.spec import load_pipeline
 from sluice.streaming.replay import verify_by_replay
 from typer.testing import CliRunner
 
 from tests.spark.gold import AFTER, BEFORE, dying
-from tests.spark.shop import WINDOWS, Shop, order
+from tests.spark.shop import Shop, order
 
 LATEST = {"order_by": ["amount desc"]}
 BROKEN = '{"order_id": "o1", "amount": 1.0, "at": "2026-01-01T01:00:00Z"} and more'
@@ -186,17 +186,6 @@ def test_a_step_with_maps_and_without_keys_is_compared_by_its_rows(spark, tmp_pa
     assert found.equal and found.rows == 4
     spark.sql(f"DELETE FROM {table_of(shop)} WHERE labels['a'] = 'c'")
     assert verify(spark, shop)["target"].missing == 1
-
-
-def test_a_query_with_state_is_refused_once_it_has_state(spark, tmp_path):
-    (tmp_path / "windows.py").write_text(WINDOWS)
-    shop = Shop(tmp_path, rules=[], transform="windows.py:sums", dedup=None)
-    shop.step["dedup"] = None
-    shop.write()
-    shop.land(order(1), order(2, day=3))
-    shop.run()
-    with pytest.raises(SpecError, match="keeps rows in state"):
-        verify(spark, shop)
 
 
 def test_what_judges_a_batch_as_a_whole_does_not_judge_all_batches_as_one(spark, tmp_path):

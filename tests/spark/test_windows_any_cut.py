@@ -10,7 +10,9 @@ import random
 from collections import Counter
 
 import pytest
+from sluice.spec import load_pipeline
 from sluice.streaming import tally as tally_module
+from sluice.streaming.replay import verify_by_replay
 
 from tests.spark.several import Ads, moment
 
@@ -119,6 +121,9 @@ def check_history(spark, ads: Ads, chance: random.Random, monkeypatch) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(tally_module, "note_batch", die_now_and_then)
             ads.run()
+    report = ads.run()
+    assert report.error is None
+    check_verified(spark, ads)
     for name in ads.schemas:
         ads.land(name, make_row(chance, LAST))
     report = ads.run()
@@ -126,6 +131,16 @@ def check_history(spark, ads: Ads, chance: random.Random, monkeypatch) -> None:
     columns = ("kind", "at", "made")
     found = without_last(ads.rows(spark, *columns))
     assert found == without_last(ads.expected(spark, *columns))
+    assert found
+
+
+def check_verified(spark, ads: Ads) -> None:
+    """`sluice verify` says of the table what is true of it, up to the watermark that it has come
+    to."""
+    pipeline = load_pipeline(ads.folder / "ads.yaml")
+    (step,) = pipeline.steps
+    found = list(verify_by_replay(spark, pipeline, step, pipeline.paths(str(ads.folder / "root"))))
+    assert all(one.equal for one in found), found
     assert found
 
 

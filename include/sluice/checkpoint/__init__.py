@@ -1,6 +1,6 @@
 """Identity, ownership and memory of checkpoints."""
 
-from .again import plan_again, plan_nothing
+from .again import plan_again, plan_end, plan_nothing
 from .attempt import Attempt, note_attempt, read_attempt
 from .epochs import complete_epochs
 from .holder import Holder, check_parents, start_of
@@ -37,6 +37,7 @@ from .watermarks import Reached, note_reached, read_reached
 __all__ = [
     "read_reached",
     "plan_again",
+    "plan_end",
     "plan_nothing",
     "Checkpoint",
     "SeenFile",

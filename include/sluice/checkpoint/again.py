@@ -27,6 +27,14 @@ def plan_again(checkpoint: str, batch: int, other: str) -> None:
     _write(place / "offsets" / "0", planned)  # last: without it there is no plan
 
 
+def plan_end(checkpoint: str, batch: int, other: str) -> None:
+    """Plan batch 1 behind a finished batch 0 that has everything: nothing is new in it, and its
+    watermark is that of a finished batch of another checkpoint, so that what was closed there is
+    closed here. Args and errors as of `plan_again`."""
+    said = Checkpoint.below(checkpoint).offsets[batch].read_text(encoding="utf-8")
+    _write(open_path(spark_folder(other)) / "offsets" / "1", said)
+
+
 def plan_nothing(checkpoint: str) -> None:
     """Plan one more batch behind the newest finished one, in which no source has anything new: its
     offsets are those before it. Raises OSError."""

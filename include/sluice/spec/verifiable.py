@@ -34,8 +34,7 @@ def _why_source(step: Step) -> str:
 def _why_memory(step: Step) -> str:
     if step.target is None:
         return "it writes no table that remembers what it was given"
-    if step.output_mode != "append" or (step.dedup and step.dedup.memory == "state"):
-        return "what it keeps in state hangs on how its input was cut into batches"
-    if step.event_time and step.dedup and step.dedup.late != "merge":
+    kept = step.dedup is not None and step.dedup.memory == "state"
+    if step.event_time and step.dedup and step.dedup.late != "merge" and not kept:
         return f"which rows are late (`late: {step.dedup.late}`) hangs on when they came"
     return ""
