@@ -1,7 +1,7 @@
 """A chain of three refreshed steps whose runs are killed at random moments, while rows are added,
 moved and deleted. `make crash REFRESH_KILLS=100`.
 
-Each table ends as the query over all that there is.
+Each table ends as the query over all that there is, and the sinks beside it as the table.
 """
 
 import os
@@ -35,17 +35,26 @@ STEPS = {
         "weekly",
         {"week": "week"},
         "SELECT week, country, revenue, rank() OVER (PARTITION BY week ORDER BY revenue DESC) "
-        "AS place FROM source",
+        "AS place, concat_ws('/', date(week), coalesce(country, 'no country')) AS id FROM source",
     ),
 }
 """Step -> what it reads, its groups, its query."""
+FILES = {"kind": "files", "format": "parquet"}
+EXPORTS = {"daily": ["country"], "weekly": ["week", "country"]}
+"""Step -> the partitions of files beside its table."""
 
 
 class Orders:
     """A table of orders that changes in every way, and the chain over it."""
 
-    def __init__(self, spark, folder) -> None:
+    def __init__(self, spark, folder, database: dict) -> None:
         self.spark, self.path, self.count = spark, folder / "orders", 0
+        self.exports = folder / "exports"
+        further = {
+            name: {**FILES, "path": str(self.exports / name), "partition_by": partition}
+            for name, partition in EXPORTS.items()
+        }
+        further["best"] = {**database, "mode": "upsert", "keys": ["id"]}
         self.spec = folder / "gold.yaml"
         steps = []
         for name, (reads, groups, query) in STEPS.items():
@@ -53,7 +62,7 @@ class Orders:
             place = {"path": str(self.path)} if reads == "orders" else {"step": reads}
             source = {"kind": "table", **place}
             step = {"name": name, "source": source, "transform": f"{name}.sql", "groups": groups}
-            steps.append(step)
+            steps.append(step | {"sink": [{"kind": "delta"}, further[name]]})
         told = {"name": "gold", "schedule": None, "steps": steps}
         self.spec.write_text(yaml.safe_dump(told, sort_keys=False))
         spark.sql(
@@ -100,8 +109,11 @@ class Orders:
 
 
 @pytest.mark.timeout(86400)
-def test_a_chain_that_is_killed_again_and_again_equals_its_queries(spark, tmp_path):
-    chance, orders = random.Random(SEED), Orders(spark, tmp_path)
+def test_a_chain_that_is_killed_again_and_again_equals_its_queries(
+    spark, tmp_path, postgres, monkeypatch
+):
+    monkeypatch.setenv("PG_PASSWORD", postgres.password)
+    chance, orders = random.Random(SEED), Orders(spark, tmp_path, postgres.as_sink("best_kills"))
     killer = Killer(chance, orders.spec, tmp_path / "root")
     killer.kill(KILLS, lambda: orders.change(chance))
     killer.drain()
@@ -111,6 +123,17 @@ def test_a_chain_that_is_killed_again_and_again_equals_its_queries(spark, tmp_pa
         held = spark.read.format("delta").load(paths.table(name))
         columns = [column for column in held.columns if not column.startswith("_")]
         assert Counter(map(tuple, held.select(*columns).collect())) == wanted, name
+        if name in EXPORTS:
+            read = spark.read.schema(held.select(*columns).schema).parquet(
+                f"{orders.exports / name}"
+            )
+            assert Counter(map(tuple, read.select(*columns).collect())) == wanted, (
+                f"files of {name}"
+            )
+    with postgres.connect() as connection:
+        rows = connection.execute("SELECT id, revenue, place FROM best_kills").fetchall()
+    best = spark.read.format("delta").load(paths.table("best")).select("id", "revenue", "place")
+    assert Counter(rows) == Counter(map(tuple, best.collect()))
     for step in pipeline.steps:
         found = verify_groups(spark, pipeline, step, paths)
         assert found.equal and found.rows, found
