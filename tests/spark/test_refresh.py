@@ -59,6 +59,11 @@ def test_after_every_run_the_table_is_the_query_over_the_inputs_and_the_report_t
         before, held = held, gold.groups()
         gold.check(held)
         check_effect(before, held, report)
+    before = held
+    lake.move(spark)
+    report, held = gold.run(), gold.groups()
+    gold.check(held)
+    check_effect(before, held, report)
     files = gold.files
     assert {gold.run().exit_code for _ in range(2)} == {ExitCode.NOTHING_NEW}
     assert gold.files == files
