@@ -6,7 +6,7 @@ A place is what a sink replaces as one: a key of a table or topic, a partition o
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -54,22 +54,22 @@ def find_change(
         return
     marks = {f"{_PLACE}{number}": said for number, said in enumerate(places.values())}
     images = _read_images(session, table, due.key, title)
-    try:
-        with keep_rows(_changed(images, marks)) as changed:
+    with ExitStack() as kept:
+        try:
+            changed = kept.enter_context(keep_rows(_changed(images, marks)))
             spans = Spans.of(changed)
-            few = spans.count <= FEW_ROWS
-            there = held.where(spans.of_columns(marks, held.schema))
-            there = there.withColumns({mark: F.expr(said) for mark, said in marks.items()})
-            rows = only_groups(there, changed, few)
-            filled = rows.select(*marks).distinct()
-            gone = join_groups(changed, filled, changed.columns, False, "left_anti")
-            named = zip(marks, places, strict=True)
-            names = [col(mark).alias(name) for mark, name in named]
-            yield Change(rows.drop(*marks), gone.select(*names))
-    except SPARK_FAILED as error:
-        if not (is_feed_missing(error) or is_history_gone(error)):
+        except SPARK_FAILED as error:
+            if is_feed_missing(error) or is_history_gone(error):
+                raise _lost(due.key, title) from None
             raise
-        raise _lost(due.key, title) from None
+        few = spans.count <= FEW_ROWS
+        there = held.where(spans.of_columns(marks, held.schema))
+        there = there.withColumns({mark: F.expr(said) for mark, said in marks.items()})
+        rows = kept.enter_context(keep_rows(only_groups(there, changed, few)))
+        filled = rows.select(*marks).distinct()
+        gone = join_groups(changed, filled, changed.columns, False, "left_anti")
+        names = [col(mark).alias(name) for mark, name in zip(marks, places, strict=True)]
+        yield Change(rows.drop(*marks), gone.select(*names))
 
 
 def _read_images(session: SparkSession, table: str, key: str, title: str) -> DataFrame:

@@ -139,6 +139,7 @@ class Outlet:
     ) -> Taken:
         """Make a sink what the target is in all that a batch changed."""
         writer, delivery = writer_of(sink), self.delivery(due.key, due.again).to(title)
+        delivery = replace(delivery, keys=tuple(sink.mirrored_by or ()))
         with find_change(session, self.table, writer.places(self.schema), due, title) as change:
             count = change.rows.count()
             removed = change.gone.count() if change.gone is not None else 0
