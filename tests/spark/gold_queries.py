@@ -135,4 +135,28 @@ OF_ORDER = {
         CUSTOMER,
     ),
 }
-QUERIES = OF_ROWS | OF_SUMS | OF_ORDER
+OF_LISTS = {
+    "three_days_long": Query(
+        """SELECT day, count(*) AS rows, sum(amount) AS total, count(DISTINCT customer) AS people
+          FROM source LATERAL VIEW explode(sequence(date(at), date_add(date(at), 2))) AS day
+          GROUP BY day""",
+        {"day": "sequence(date(at), date_add(date(at), 2))"},
+    ),
+    "hours_by_country": Query(
+        """SELECT country, hour, sum(quantity) AS sold FROM (SELECT country, quantity, explode(
+          sequence(date_trunc('hour', at), date_trunc('hour', at) + INTERVAL 2 HOURS,
+          INTERVAL 1 HOUR)) AS hour FROM source) GROUP BY country, hour""",
+        COUNTRY
+        | {
+            "hour": "sequence(date_trunc('hour', at), date_trunc('hour', at) + INTERVAL 2 HOURS, "
+            "INTERVAL 1 HOUR)"
+        },
+    ),
+    "words": Query(
+        """SELECT word, count(*) AS rows, max(amount) AS most FROM source
+          LATERAL VIEW explode(split(note, ' ')) AS word GROUP BY word""",
+        {"word": "split(note, ' ')"},
+    ),
+}
+"""Of rows that belong to several groups."""
+QUERIES = OF_ROWS | OF_SUMS | OF_ORDER | OF_LISTS

@@ -41,13 +41,14 @@ class Case:
             frame.createOrReplaceTempView(name)
         return spark.sql(self.query)
 
-    def check(self, spark, frames: Frames, *read: str) -> None:
-        """Raise SpecError where it does not fit. Args: read: its inputs that have groups; unless
-        they are named, those that its text names."""
+    def check(self, spark, frames: Frames, *read: str) -> frozenset[str]:
+        """The groups of which a row has several. Raises SpecError where it does not fit. Args:
+        read: its inputs that have groups; unless they are named, those that its text names."""
         text = self.query if isinstance(self.query, str) else ""
         named = read or [name for name in ("orders", "refunds") if name in text]
         marked = {name: mark_input(frames[name], name) for name in named}
-        check_groups_kept(self.run(spark, {**frames, **marked}), marked, self.groups, "step daily")
+        made = self.run(spark, {**frames, **marked})
+        return check_groups_kept(made, marked, self.groups, "step daily")
 
 
 def by(**groups: str) -> dict[str, dict[str, str]]:
@@ -287,6 +288,98 @@ def commutes(spark, tables: Frames, case: Case, chance: random.Random) -> bool:
         if rows_of(case.run(spark, filtered)) != wanted:
             return False
     return True
+
+
+THREE_DAYS = "sequence(date(at), date_add(date(at), 2))"
+EACH = f"{{}} LATERAL VIEW explode({THREE_DAYS}) AS day"
+ROLLING = by(day=THREE_DAYS)
+LISTS = {
+    "lateral_view": f"SELECT day, count(*) AS n, sum(amount) AS s FROM {EACH.format('orders')} "
+    "GROUP BY day",
+    "in_the_select": f"SELECT day, max(id) AS top FROM (SELECT *, explode({THREE_DAYS}) AS day "
+    "FROM orders WHERE amount > 1) GROUP BY day",
+    "with_its_place": "SELECT day, count(*) AS n FROM orders LATERAL VIEW "
+    f"posexplode({THREE_DAYS}) AS place, day WHERE place < 2 GROUP BY day",
+    "rows_as_they_are": f"SELECT day, id, user FROM {EACH.format('orders')}",
+    "a_join": f"SELECT o.day, o.n, r.back FROM (SELECT day, count(*) AS n FROM "
+    f"{EACH.format('orders')} GROUP BY day) o LEFT JOIN (SELECT day, sum(amount) AS back FROM "
+    f"{EACH.format('refunds')} GROUP BY day) r ON o.day <=> r.day",
+    "another_list_beside_it": f"SELECT day, tag, count(*) AS n FROM {EACH.format('orders')} "
+    "LATERAL VIEW explode(tags) AS tag GROUP BY day, tag",
+    "python": Case(
+        lambda t: (
+            t["orders"]
+            .select(F.explode(F.expr(THREE_DAYS)).alias("day"), "user")
+            .groupBy("day")
+            .agg(F.count_distinct("user").alias("users"))
+        ),
+        {"day": {"orders": THREE_DAYS}},
+    ),
+    "the_words_of_a_row": Case(
+        "SELECT tag, count(*) AS n FROM orders LATERAL VIEW explode(tags) AS tag GROUP BY tag",
+        {"tag": {"orders": "tags"}},
+    ),
+}
+"""Queries over rows that belong to several groups at once."""
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_of_groups_fits_where_the_query_makes_a_row_of_each(spark, tables, name):
+    said = LISTS[name]
+    case = said if isinstance(said, Case) else Case(said, ROLLING)
+    assert case.check(spark, tables, *read_of(name, case)) == set(case.groups)
+    whole, (column,) = case.run(spark, tables), case.groups
+    values = sorted({row[0] for row in whole.select(column).collect()})
+    for touched in (values[:1], values[1:3], values[-1:]):
+        some = {
+            name: frame.where(F.arrays_overlap(F.expr(case.groups[column][name]), _listed(touched)))
+            if name in case.groups[column]
+            else frame
+            for name, frame in tables.items()
+        }
+        wanted = rows_of(whole.where(F.col(column).isin(touched)))
+        assert wanted
+        assert rows_of(case.run(spark, some).where(F.col(column).isin(touched))) == wanted
+
+
+def _listed(values: list) -> Column:
+    return F.array(*map(F.lit, values))
+
+
+@pytest.mark.parametrize(
+    ("query", "what", "do"),
+    [
+        (
+            "SELECT date(at) AS day, count(*) AS n FROM orders GROUP BY date(at)",
+            "column `day` of the result does not hold the group",
+            "LATERAL VIEW explode(",
+        ),
+        (
+            "SELECT date(at) AS day, id FROM orders",
+            "column `day` of the result does not hold the group",
+            "LATERAL VIEW explode(<what stands under groups>) AS day",
+        ),
+        (
+            f"SELECT day, id FROM orders LATERAL VIEW OUTER explode({THREE_DAYS}) AS day",
+            "column `day` of the result does not hold the group",
+            "LATERAL VIEW explode(",
+        ),
+        (
+            f"SELECT max(day) AS day, user FROM {EACH.format('orders')} GROUP BY user",
+            "GROUP BY without the group's column `day`",
+            "GROUP BY day",
+        ),
+        (
+            "SELECT day, id FROM orders LATERAL VIEW "
+            "explode(sequence(date(at), date_add(date(at), 3))) AS day",
+            "column `day` of the result does not hold the group",
+            "LATERAL VIEW explode(",
+        ),
+    ],
+)
+def test_a_list_of_groups_that_is_not_made_rows_of_does_not_fit(spark, tables, query, what, do):
+    error = refusal(spark, tables, Case(query, ROLLING))
+    assert what in error.what and do in error.do
 
 
 JOINED = (

@@ -89,3 +89,23 @@ def test_files_that_hold_no_row_of_a_group_are_not_read(spark, rows, tmp_path):
     for said in ("date_trunc('hour', at)", "number", "date(day)"):
         _, condition = choose(rows, said, "id = 200")
         assert len(table.where(condition).inputFiles()) < 8, said
+
+
+@pytest.mark.usefixtures("far_west")
+@pytest.mark.parametrize("column", ["at", "day", "plain"])
+@pytest.mark.parametrize(("first", "last"), [(0, 6), (-3, 2), (2, 4)])
+def test_no_row_of_a_day_in_a_list_is_left_out_and_others_are(rows, column, first, last):
+    said = f"sequence(date_add(date({column}), {first}), date_add(date({column}), {last}))"
+    said = said.replace(f"add(date({column}), -3", f"sub(date({column}), 3")
+    listed = rows.withColumn("group", F.expr(said))
+    for where in ("id IN (3, 9, 250)", f"id < {FEW + 60}"):
+        groups = listed.where(where).select(F.explode("group").alias("group")).distinct()
+        days = [row["group"] for row in groups.collect()]
+        condition = Spans.of(groups).of_columns({"group": said}, rows.schema)
+        mine = F.arrays_overlap("group", F.array(*map(F.lit, days)))
+        lost = listed.where(mine).where(f"NOT coalesce({condition}, false)").count()
+        assert lost == 0, condition
+    groups = listed.where("id = 3").select(F.explode("group").alias("group"))
+    condition = Spans.of(groups).of_columns({"group": said}, rows.schema)
+    assert condition != "TRUE"
+    assert 0 < rows.where(condition).count() < rows.count() / 2

@@ -1,6 +1,6 @@
 """What is known of the groups of rows behind each operator of a query."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from py4j.java_gateway import JavaObject
@@ -21,6 +21,8 @@ from .forms import (
     write_in,
 )
 from .grouped_joins import INNER, join_rows
+from .lists import unfold
+from .mixed import APART, GLOBAL, HALF, INDISTINCT, TOTALS, UNGROUPED, UNPARTED
 from .plans import items, kind, walk
 from .unfit import Reason, why_not_followed
 
@@ -33,39 +35,6 @@ _GENERATORS = {"Explode", "PosExplode", "Inline", "Stack", "JsonTuple", "Variant
 """Those that make rows of one row and remember nothing."""
 _SET = "spark_grouping_id"
 """The column that Spark adds to tell grouping sets apart."""
-
-_UNGROUPED = (
-    "GROUP BY without the group's column `{0}` puts rows of several groups together",
-    "Group by it as well: `GROUP BY {0}, ...`",
-)
-_GLOBAL = (
-    "an aggregate without GROUP BY makes one row of all groups, whatever their `{0}` is",
-    "Group by it: `GROUP BY {0}`",
-)
-_TOTALS = (
-    "ROLLUP, CUBE or GROUPING SETS without the group's column `{0}` in each set makes rows of "
-    "several groups",
-    "Keep it in each: `GROUP BY GROUPING SETS (({0}), ({0}, product))`; totals of all groups are "
-    "a step of their own",
-)
-_UNPARTED = (
-    "a window function without the group's column `{0}` in PARTITION BY looks at rows of several "
-    "groups",
-    "Partition by it as well: `OVER (PARTITION BY {0}, ... ORDER BY ...)`",
-)
-_INDISTINCT = (
-    "DISTINCT over columns without the group's column `{0}` makes one row of equal rows of "
-    "several groups",
-    "Select it as well: `SELECT DISTINCT {0}, ...`",
-)
-_HALF = (
-    "{0} puts rows that belong to groups together with rows of a table that has none",
-    "Join that table, or say under `groups` how a group follows from its rows",
-)
-_APART = (
-    "{1} of queries that do not have the group's column `{0}` in the same place",
-    "Select it in each of them: `SELECT {0}, ... UNION ALL SELECT {0}, ...`",
-)
 
 
 @dataclass(frozen=True)
@@ -85,6 +54,7 @@ class Follower:
     Args:
         name_of: the name of the input that a node is; empty of any other.
         where: the step, for messages.
+        several: groups of which a row belongs to a list, until `explode` makes a row of each.
     """
 
     def __init__(
@@ -93,8 +63,10 @@ class Follower:
         inputs: Mapping[str, Input],
         name_of: Callable[[JavaObject], str],
         where: str,
+        several: Collection[str] = (),
     ) -> None:
         self._spark, self._inputs, self._name_of, self._where = spark, inputs, name_of, where
+        self._several = several
         self._operators: dict[str, Callable[..., Rows]] = {
             **dict.fromkeys(_ROW_BY_ROW, lambda _, rows: rows),
             **dict.fromkeys(("Generate", "LateralJoin"), self._spread),
@@ -178,25 +150,25 @@ class Follower:
         for one in walk(node.right().plan()) if lateral else [node]:
             if kind(one) == "Generate" and kind(one.generator()) not in _GENERATORS:
                 raise self._refusal(*why_not_followed(one))
-        return rows
+        return rows if lateral else unfold(self._spark, node, rows, self._several)
 
     def _aggregate(self, node: JavaObject, rows: Rows) -> Rows:
         keys = items(node.groupingExpressions())
         sessions = {id_of(key) for key in keys if _has_name(key) and _is_session(key)}
         origins = {known: one for known, one in rows.origins.items() if known not in sessions}
         sets = any(_has_name(key) and key.name() == _SET for key in keys)
-        why = _TOTALS if sets else _UNGROUPED if keys else _GLOBAL
+        why = TOTALS if sets else UNGROUPED if keys else GLOBAL
         groups = self._keep(rows, trace_all(self._spark, keys, origins), why)
         # What an aggregate makes is of no use to a form, which holds none.
         return Rows(self._made(items(node.aggregateExpressions()), Rows(origins, groups)), groups)
 
     def _window(self, node: JavaObject, rows: Rows) -> Rows:
         keys = trace_all(self._spark, items(node.partitionSpec()), rows.origins)
-        return Rows(rows.origins, self._keep(rows, keys, _UNPARTED))
+        return Rows(rows.origins, self._keep(rows, keys, UNPARTED))
 
     def _distinct(self, node: JavaObject, rows: Rows) -> Rows:
         keys = trace_all(self._spark, items(node.output()), rows.origins)
-        return Rows(rows.origins, self._keep(rows, keys, _INDISTINCT))
+        return Rows(rows.origins, self._keep(rows, keys, INDISTINCT))
 
     def _keep(self, rows: Rows, keys: list[JavaObject], why: Reason) -> Forms:
         """The forms that are the same in all rows with equal keys."""
@@ -215,7 +187,7 @@ class Follower:
         name = kind(node).upper()
         known = [side for side in sides if side is not None]
         if len(known) < len(sides):
-            raise self._refusal(*(text.format(name) for text in _HALF))
+            raise self._refusal(*(text.format(name) for text in HALF))
         fresh = [column.newInstance() for column in items(node.output())]
         places, ways = [], []
         for side, child in zip(known, items(node.children()), strict=True):
@@ -231,7 +203,7 @@ class Follower:
         columns = enumerate(map(id_of, items(node.output())))
         both = set.intersection(*places)
         origins = {column: fresh[i] for i, column in columns if i in both}
-        return Rows(origins, require(groups, _APART, self._where, name))
+        return Rows(origins, require(groups, APART, self._where, name))
 
 
 def _about(node: JavaObject, asked: Sequence[Pair]) -> list[Pair]:

@@ -18,6 +18,7 @@ from .columns import col
 from .fault import sql_message
 from .forms import Rows, id_of, is_among, trace
 from .grouped import Follower, Input
+from .lists import is_list_of
 from .plans import analyzed_plan, holds, inline_with, items, kind
 from .unfit import check_repeatable, list_nodes, list_subqueries, why_unrepeatable
 
@@ -39,8 +40,9 @@ def check_groups_kept(
     inputs: Mapping[str, DataFrame],
     groups: Mapping[str, Mapping[str, str]],
     where: str,
-) -> None:
-    """Raise SpecError for a query that mixes groups, or may give other rows of the same inputs.
+) -> frozenset[str]:
+    """The groups of which a row belongs to several. Raise SpecError for a query that mixes groups,
+    or may give other rows of the same inputs.
 
     Args:
         result: the query.
@@ -56,9 +58,11 @@ def check_groups_kept(
     nodes = list(list_nodes(spark, plan, _input_of))
     check_repeatable(spark, nodes, where)
     _check_read(spark, nodes, known, where)
-    rows = Follower(spark, known, _input_of, where).follow(plan)
+    several = _find_lists(spark, plan, known)
+    rows = Follower(spark, known, _input_of, where, several).follow(plan)
     for group in groups:
-        _check_column(spark, plan, rows, group, where)
+        _check_column(spark, plan, rows, group, where, group in several)
+    return several
 
 
 def _input_of(node: JavaObject) -> str:
@@ -93,12 +97,36 @@ def _check_read(
         )
 
 
-def _check_column(
-    spark: SparkSession, plan: JavaObject, rows: Rows | None, group: str, where: str
-) -> None:
-    """Raise SpecError where the result's column is not the group."""
+def _find_lists(
+    spark: SparkSession, plan: JavaObject, inputs: Mapping[str, Input]
+) -> frozenset[str]:
+    """The groups that each input gives a list of, and of which the result has one in a row."""
+    first = next(iter(inputs.values()))
+    return frozenset(
+        group
+        for group, expression in first.groups.items()
+        for one in _named(spark, plan, group)
+        if is_list_of(expression.dataType().sql(), one.dataType().sql())
+    )
+
+
+def _named(spark: SparkSession, plan: JavaObject, group: str) -> list[JavaObject]:
+    """The columns of the result that have a group's name."""
     alike = str if spark.conf.get("spark.sql.caseSensitive") == "true" else str.lower
-    named = [one for one in items(plan.output()) if alike(one.name()) == alike(group)]
+    return [one for one in items(plan.output()) if alike(one.name()) == alike(group)]
+
+
+def _check_column(
+    spark: SparkSession,
+    plan: JavaObject,
+    rows: Rows | None,
+    group: str,
+    where: str,
+    listed: bool,
+) -> None:
+    """Raise SpecError where the result's column is not the group. Args: listed: it is one of a
+    list."""
+    named = _named(spark, plan, group)
     if len(named) != 1:
         names = [one.name() for one in items(plan.output())]
         raise SpecError(
@@ -112,7 +140,10 @@ def _check_column(
         raise SpecError(
             f"column `{group}` of the result does not hold the group",
             where=where,
-            do="Select the expression that stands under `groups`, as it stands there; of a full "
+            do=f"Write `LATERAL VIEW explode(<what stands under groups>) AS {group}`, as it stands "
+            "there"
+            if listed
+            else "Select the expression that stands under `groups`, as it stands there; of a full "
             "join `coalesce` of both",
         )
 

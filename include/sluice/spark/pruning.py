@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from .columns import col, quote
+from .day_lists import Days, read_days
 
 FEW = 100
 """Groups that are told one by one; of more only the smallest and the largest are."""
@@ -88,7 +89,9 @@ class Spans:
         return " AND ".join(f"({term})" for term in terms if term) or "TRUE"
 
     def _term(self, name: str, said: str, kinds: Mapping[str, DataType], alias: str) -> str:
-        found = _read(said)
+        listed, found = read_days(said), _read(said)
+        if listed is not None and name in self.values:
+            return self._in_days(name, listed, kinds, alias)
         if found is None or name not in self.values:
             return ""
         column, unit = found
@@ -101,6 +104,21 @@ class Spans:
         ranges = [self._range(place, low, high, unit) for low, high in self._ends(name)]
         ranges += [f"{place} IS NULL"] if name in self.nulls else []
         return " OR ".join(ranges) or "FALSE"
+
+    def _in_days(self, name: str, listed: Days, kinds: Mapping[str, DataType], alias: str) -> str:
+        """Where a row belongs to the days from some before its own to some behind it."""
+        kind = kinds.get(listed.column.lower())
+        if not isinstance(kind, (*_TIMES, DateType)) or not isinstance(self.kinds[name], DateType):
+            return ""
+        place = f"{alias}.{quote(listed.column)}" if alias else quote(listed.column)
+        return (
+            " OR ".join(
+                f"({place} >= {low} - INTERVAL {listed.last} DAY "
+                f"AND {place} < {high} - INTERVAL {listed.first - 1} DAY)"
+                for low, high in self._ends(name)
+            )
+            or "FALSE"
+        )
 
     def _ends(self, name: str) -> list[tuple[str, str]]:
         values = self.values[name]

@@ -20,6 +20,7 @@ from ..spark.columns import CHANGE, ENTERED, col
 from ..spark.failure import SPARK_FAILED
 from ..spark.history import is_feed_missing, is_history_gone
 from ..spark.kept import keep_rows
+from ..spark.lists import explode_groups
 from ..spark.pruning import Spans
 from ..spark.tables import frame_of
 from .changes import NO_FEED, Changes, find_changes
@@ -152,23 +153,24 @@ def _compute(
         records = kept.enter_context(keep_rows(records))
     why, size = changes.why, refresh.size(batch.frame.sparkSession)
     if not why:
-        told = records.select(f"{CHANGE}.group.*")
+        told = explode_groups(records.select(f"{CHANGE}.group.*"), refresh.several)
         asked = refresh.to_redo(inputs, frame_of(records.sparkSession, plan.target.path))
         told = told if asked is None else told.union(asked)
         groups = kept.enter_context(keep_rows(told.distinct()))
         touched = Touched(groups, Spans.of(groups))
         why = _why_whole(refresh, inputs, touched, size)
-        inputs = inputs if why else refresh.narrow(inputs, touched)
+        touched = None if why else touched
     elif batch.number:
         records.count()  # so that a file that is gone is known by now
-    computing = mark_time(with_origin(refresh.compute(inputs), ENTERED), plan.step, plan.columns)
+    rows = refresh.compute(inputs) if touched is None else refresh.compute_some(inputs, touched)
+    computing = mark_time(with_origin(rows, ENTERED), plan.step, plan.columns)
     rows = kept.enter_context(keep_rows(computing))
     if batch.number == plan.open_batch:
         rows.count()  # as above
     frame = records.unionByName(rows, allowMissingColumns=True)
     warning = _describe_nulls(refresh, rows) if why else ""
     made = replace(now, why=why, size=size, computing=computing, warning=warning)
-    return None if why else touched, replace(batch, frame=frame, made=made)
+    return touched, replace(batch, frame=frame, made=made)
 
 
 def _describe_nulls(refresh: Refresh, rows: DataFrame) -> str:

@@ -9,6 +9,7 @@ from pyspark.sql.types import DateType, StructType, TimestampNTZType, TimestampT
 
 from ..errors import SpecError
 from ..spark.columns import col
+from ..spark.lists import explode_groups
 from ..spark.pruning import length_of
 from ..spec import Window
 
@@ -34,17 +35,20 @@ def find_groups(
     inputs: Mapping[str, DataFrame],
     held: DataFrame,
     window: Window,
+    several: Collection[str],
 ) -> DataFrame:
     """The groups that the inputs or the table have in a range, one or several rows each: those of
     which a part lies in it, as far as it is known how long they are.
 
     Args: named: by input, how each group follows from a row of it. held: rows of the table.
+    several: groups that an input says a list of.
     """
     groups = [*next(iter(named.values()))]
     time = choose_time(groups, held.schema, "")
     found = [held.select(*map(col, groups))]
     for name, said in named.items():
-        found.append(inputs[name].select(*(F.expr(said[one]).alias(one) for one in groups)))
+        told = inputs[name].select(*(F.expr(said[one]).alias(one) for one in groups))
+        found.append(explode_groups(told, several))
     length = next(filter(None, (length_of(said[time]) for said in named.values())), "")
     return reduce(DataFrame.union, found).where(_lies_in(col(time), length, window))
 

@@ -49,7 +49,8 @@ _SETTINGS = (
 class Refresh:
     """How a step's table follows from its inputs. `tables`: those that are read commit by commit,
     `statics`: as a whole. `query`: digest of what computes it. `where`: the transform, for
-    errors. `redo`: range of time whose groups are computed whether they changed or not."""
+    errors. `redo`: range of time whose groups are computed whether they changed or not. `several`:
+    groups of which a row of an input belongs to a list."""
 
     step: Step
     folder: Path
@@ -58,6 +59,7 @@ class Refresh:
     statics: Mapping[str, StaticTable]
     query: str
     redo: Window | None = None
+    several: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -99,6 +101,12 @@ class Refresh:
         """What the query makes of its inputs."""
         return query_tables(inputs, self.folder, self.step.transform or "")
 
+    def compute_some(self, inputs: Mapping[str, DataFrame], touched: Touched) -> DataFrame:
+        """What the query makes of the rows of some groups. Of a row that belongs to several it
+        makes rows of others as well, which are left out: there they are not complete."""
+        made = self.compute(self.narrow(inputs, touched))
+        return only_groups(made, touched.rows, touched.few) if self.several else made
+
     def estimate(self, inputs: Mapping[str, DataFrame], touched: Touched) -> int:
         """Bytes of the inputs' files in which rows of some groups may lie."""
         found = 0
@@ -118,7 +126,7 @@ class Refresh:
         if self.redo is None:
             return None
         named = {name: self.named(name) for name in self.tables}
-        return find_groups(named, inputs, held, self.redo)
+        return find_groups(named, inputs, held, self.redo, self.several)
 
     def narrow(self, inputs: Mapping[str, DataFrame], touched: Touched) -> dict[str, DataFrame]:
         """Those rows of the inputs that belong to some groups."""
@@ -126,10 +134,14 @@ class Refresh:
         for name in self.tables:
             rows, named = inputs[name], self.named(name)
             within = rows.where(touched.spans.of_columns(named, rows.schema))
+            if self.several and not touched.spans.all_told:  # each row against each group
+                found[name] = within
+                continue
             marks = {f"_{column}": F.expr(said) for column, said in named.items()}
             groups = touched.rows.select(*[col(c).alias(f"_{c}") for c in touched.rows.columns])
             marked = within.withColumns(marks)
-            found[name] = only_groups(marked, groups, touched.few).drop(*marks)
+            lists = {f"_{column}" for column in self.several}
+            found[name] = only_groups(marked, groups, touched.few, lists).drop(*marks)
         return found
 
 
@@ -144,7 +156,8 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
     frames = refresh.read(run.spark, {})
     marked = {name: mark_input(frames[name], name) for name in refresh.tables}
     result = refresh.compute({**frames, **marked})
-    check_groups_kept(result, marked, refresh.groups, refresh.where)
+    several = check_groups_kept(result, marked, refresh.groups, refresh.where)
+    refresh = replace(refresh, several=several)
     redo = run.mode.redo
     if redo is not None:
         refresh = replace(refresh, redo=redo.window)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType
 
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info
@@ -77,14 +78,17 @@ def _compute_good(
 ) -> DataFrame:
     """The rows that the query makes and the step's rules do not refuse."""
     inputs = refresh.read(spark, versions)
-    for name in refresh.tables:
-        groups = map(F.expr, refresh.named(name).values())
-        inputs[name] = inputs[name].where(_is_sampled(groups, share))
+    for name in refresh.tables if share < 1 else ():
+        groups = [*map(F.expr, refresh.named(name).values())]
+        kinds = [one.dataType for one in inputs[name].select(*groups).schema]
+        if not any(isinstance(kind, ArrayType) for kind in kinds):  # a list has several groups
+            inputs[name] = inputs[name].where(_is_sampled(groups, share))
     rows = with_origin(refresh.compute(inputs), ENTERED)
     columns, step = business_columns(rows), refresh.step
     rules, _ = compile_rules(step.rules, {f.name: f.dataType for f in columns.fields})
     judged = judge(mark_time(rows, step, columns), step, columns, rules)
-    return judged.where(is_good()).select(*map(col, columns.names))
+    good = judged.where(is_good()).select(*map(col, columns.names))
+    return good.where(_is_sampled(map(col, step.groups), share))
 
 
 def _is_sampled(groups: Iterable[Column], share: float) -> Column:
