@@ -28,6 +28,19 @@ JOINS = {
         DAYS,
         BOTH,
     ),
+    "join_in_a_range_of_time": Query(
+        """SELECT o.day, o.id, r.id AS returned FROM (SELECT *, date(at) AS day FROM orders) o
+          LEFT JOIN (SELECT *, explode(sequence(date(returned_at) - INTERVAL 1 DAY,
+          date(returned_at))) AS day FROM returns) r ON o.day = r.day
+          AND o.customer = r.customer AND r.returned_at BETWEEN o.at AND o.at + INTERVAL 1 DAY""",
+        {
+            "day": {
+                "orders": "date(at)",
+                "returns": "sequence(date(returned_at) - INTERVAL 1 DAY, date(returned_at))",
+            }
+        },
+        BOTH,
+    ),
     "semi_join": Query(
         """SELECT o.customer, o.id FROM orders o
           LEFT SEMI JOIN returns r ON o.customer <=> r.customer""",

@@ -41,9 +41,10 @@ class Case:
             frame.createOrReplaceTempView(name)
         return spark.sql(self.query)
 
-    def check(self, spark, frames: Frames, *read: str) -> frozenset[str]:
-        """The groups of which a row has several. Raises SpecError where it does not fit. Args:
-        read: its inputs that have groups; unless they are named, those that its text names."""
+    def check(self, spark, frames: Frames, *read: str) -> dict[str, frozenset[str]]:
+        """By input, the groups of which a row has several. Raises SpecError where it does not fit.
+        Args: read: its inputs that have groups; unless they are named, those that its text
+        names."""
         text = self.query if isinstance(self.query, str) else ""
         named = read or [name for name in ("orders", "refunds") if name in text]
         marked = {name: mark_input(frames[name], name) for name in named}
@@ -304,6 +305,12 @@ LISTS = {
     "a_join": f"SELECT o.day, o.n, r.back FROM (SELECT day, count(*) AS n FROM "
     f"{EACH.format('orders')} GROUP BY day) o LEFT JOIN (SELECT day, sum(amount) AS back FROM "
     f"{EACH.format('refunds')} GROUP BY day) r ON o.day <=> r.day",
+    "a_list_beside_a_group": Case(
+        "SELECT o.day, o.id, r.id AS back FROM (SELECT *, date(at) AS day FROM orders) o "
+        f"LEFT JOIN (SELECT day, id, at FROM {EACH.format('refunds')}) r ON o.day <=> r.day "
+        "AND o.at > r.at",
+        {"day": {"orders": "date(at)", "refunds": THREE_DAYS}},
+    ),
     "another_list_beside_it": f"SELECT day, tag, count(*) AS n FROM {EACH.format('orders')} "
     "LATERAL VIEW explode(tags) AS tag GROUP BY day, tag",
     "python": Case(
@@ -327,23 +334,21 @@ LISTS = {
 def test_a_list_of_groups_fits_where_the_query_makes_a_row_of_each(spark, tables, name):
     said = LISTS[name]
     case = said if isinstance(said, Case) else Case(said, ROLLING)
-    assert case.check(spark, tables, *read_of(name, case)) == set(case.groups)
-    whole, (column,) = case.run(spark, tables), case.groups
-    values = sorted({row[0] for row in whole.select(column).collect()})
+    (column,) = case.groups
+    lists = case.check(spark, tables, *read_of(name, case))
+    assert {column} in lists.values()
+    whole = case.run(spark, tables)
+    values = sorted({row[0] for row in whole.select(column).collect()} - {None})
     for touched in (values[:1], values[1:3], values[-1:]):
-        some = {
-            name: frame.where(F.arrays_overlap(F.expr(case.groups[column][name]), _listed(touched)))
-            if name in case.groups[column]
-            else frame
-            for name, frame in tables.items()
-        }
+        some = dict(tables)
+        for name, of_lists in lists.items():
+            sql = case.groups[column][name]
+            listed = sql if column in of_lists else f"array({sql})"
+            belongs = F.arrays_overlap(F.expr(listed), F.array(*map(F.lit, touched)))
+            some[name] = tables[name].where(belongs)
         wanted = rows_of(whole.where(F.col(column).isin(touched)))
         assert wanted
         assert rows_of(case.run(spark, some).where(F.col(column).isin(touched))) == wanted
-
-
-def _listed(values: list) -> Column:
-    return F.array(*map(F.lit, values))
 
 
 @pytest.mark.parametrize(

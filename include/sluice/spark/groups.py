@@ -40,9 +40,9 @@ def check_groups_kept(
     inputs: Mapping[str, DataFrame],
     groups: Mapping[str, Mapping[str, str]],
     where: str,
-) -> frozenset[str]:
-    """The groups of which a row belongs to several. Raise SpecError for a query that mixes groups,
-    or may give other rows of the same inputs.
+) -> dict[str, frozenset[str]]:
+    """By input, the groups of which its rows belong to a list. Raise SpecError for a query that
+    mixes groups, or may give other rows of the same inputs.
 
     Args:
         result: the query.
@@ -58,11 +58,12 @@ def check_groups_kept(
     nodes = list(list_nodes(spark, plan, _input_of))
     check_repeatable(spark, nodes, where)
     _check_read(spark, nodes, known, where)
-    several = _find_lists(spark, plan, known)
+    lists = {name: _find_lists(spark, plan, one) for name, one in known.items()}
+    several = frozenset().union(*lists.values())
     rows = Follower(spark, known, _input_of, where, several).follow(plan)
     for group in groups:
         _check_column(spark, plan, rows, group, where, group in several)
-    return several
+    return lists
 
 
 def _input_of(node: JavaObject) -> str:
@@ -97,14 +98,11 @@ def _check_read(
         )
 
 
-def _find_lists(
-    spark: SparkSession, plan: JavaObject, inputs: Mapping[str, Input]
-) -> frozenset[str]:
-    """The groups that each input gives a list of, and of which the result has one in a row."""
-    first = next(iter(inputs.values()))
+def _find_lists(spark: SparkSession, plan: JavaObject, source: Input) -> frozenset[str]:
+    """The groups that an input gives a list of, and of which the result has one in a row."""
     return frozenset(
         group
-        for group, expression in first.groups.items()
+        for group, expression in source.groups.items()
         for one in _named(spark, plan, group)
         if is_list_of(expression.dataType().sql(), one.dataType().sql())
     )
@@ -151,7 +149,7 @@ def _check_column(
 def _resolve_groups(
     inputs: Mapping[str, DataFrame], groups: Mapping[str, Mapping[str, str]], where: str
 ) -> dict[str, Input]:
-    """The groups of each input, which have to be of one type in all of them."""
+    """The groups of each input, which have to be of one type in all of them, or lists of it."""
     found: dict[str, Input] = {}
     for name, frame in inputs.items():
         by: dict[str, JavaObject] = {}
@@ -166,7 +164,8 @@ def _resolve_groups(
             by[group] = _resolve(frame, texts[name], f"{place}.{name}")
             for other, known in found.items():
                 types = [one.dataType().sql() for one in (known.groups[group], by[group])]
-                if types[0] != types[1]:
+                lists = is_list_of(*types) or is_list_of(*types[::-1])
+                if types[0] != types[1] and not lists:
                     raise SpecError(
                         f"the group is of type {types[0]} in input `{other}` and of type "
                         f"{types[1]} in `{name}`",

@@ -137,6 +137,8 @@ def length_of(said: str) -> str:
     """How long a range of a column one group of these takes, as SQL's INTERVAL has it; empty where
     it takes one value, or nobody knows."""
     found = _read(said)
+    if read_days(said) is not None:
+        return "1 DAY"
     return found[1] if found is not None else ""
 
 

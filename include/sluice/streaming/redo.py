@@ -10,7 +10,6 @@ from pyspark.sql.types import DateType, StructType, TimestampNTZType, TimestampT
 from ..errors import SpecError
 from ..spark.columns import col
 from ..spark.lists import explode_groups
-from ..spark.pruning import length_of
 from ..spec import Window
 
 _TIMES = (DateType, TimestampType, TimestampNTZType)
@@ -31,32 +30,29 @@ def choose_time(groups: Collection[str], columns: StructType, where: str) -> str
 
 
 def find_groups(
-    named: Mapping[str, Mapping[str, str]],
+    listed: Mapping[str, Mapping[str, str]],
     inputs: Mapping[str, DataFrame],
     held: DataFrame,
-    window: Window,
-    several: Collection[str],
+    wanted: Column,
 ) -> DataFrame:
-    """The groups that the inputs or the table have in a range, one or several rows each: those of
-    which a part lies in it, as far as it is known how long they are.
-
-    Args: named: by input, how each group follows from a row of it. held: rows of the table.
-    several: groups that an input says a list of.
-    """
-    groups = [*next(iter(named.values()))]
-    time = choose_time(groups, held.schema, "")
+    """The groups that the inputs or the table have, of which something holds: one or several rows
+    each. Args: listed: by input, how each group follows from a row of it, or a list of it does.
+    held: rows of the table."""
+    groups = [*next(iter(listed.values()))]
     found = [held.select(*map(col, groups))]
-    for name, said in named.items():
+    for name, said in listed.items():
         told = inputs[name].select(*(F.expr(said[one]).alias(one) for one in groups))
-        found.append(explode_groups(told, several))
-    length = next(filter(None, (length_of(said[time]) for said in named.values())), "")
-    return reduce(DataFrame.union, found).where(_lies_in(col(time), length, window))
+        kinds = zip(groups, told.schema, found[0].schema, strict=True)
+        lists = [one for one, mine, its in kinds if mine.dataType != its.dataType]
+        found.append(explode_groups(told, lists))
+    return reduce(DataFrame.union, found).where(wanted)
 
 
-def _lies_in(group: Column, length: str, window: Window) -> Column:
-    """Whether a group that begins at a time has a part in a range."""
+def lies_in(group: str, length: str, window: Window) -> Column:
+    """Whether a group that begins at a time has a part in a range. Args: length: how long it is, as
+    SQL's INTERVAL has it; empty where nobody knows, so that its begin decides."""
     start, end = map(F.expr, window.literals)
-    begins = group.cast("timestamp")
+    begins = col(group).cast("timestamp")
     if not length:
         return (begins >= start) & (begins < end)
     return (begins < end) & (begins + F.expr(f"INTERVAL {length}") > start)

@@ -2,7 +2,7 @@
 new in them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
@@ -27,11 +27,12 @@ from ..spark.columns import (
 )
 from ..spark.estimates import scanned_bytes
 from ..spark.groups import check_groups_kept, mark_input
+from ..spark.pruning import length_of
 from ..spark.tables import table_bytes
 from ..spec import Pipeline, Step, TableSource, Window, group_expressions
 from ..spec.definition import changed_parts, digest_parts
 from ..storage import Paths
-from .redo import choose_time, find_groups
+from .redo import choose_time, find_groups, lies_in
 from .regroup import Touched, only_groups
 from .run import Run
 from .transform import query_tables
@@ -49,8 +50,8 @@ _SETTINGS = (
 class Refresh:
     """How a step's table follows from its inputs. `tables`: those that are read commit by commit,
     `statics`: as a whole. `query`: digest of what computes it. `where`: the transform, for
-    errors. `redo`: range of time whose groups are computed whether they changed or not. `several`:
-    groups of which a row of an input belongs to a list."""
+    errors. `redo`: range of time whose groups are computed whether they changed or not. `lists`:
+    by input, the groups of which its rows belong to a list."""
 
     step: Step
     folder: Path
@@ -59,7 +60,7 @@ class Refresh:
     statics: Mapping[str, StaticTable]
     query: str
     redo: Window | None = None
-    several: frozenset[str] = frozenset()
+    lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -85,6 +86,18 @@ class Refresh:
     def named(self, name: str) -> dict[str, str]:
         """How each group follows from a row of an input."""
         return {column: said[name] for column, said in self.groups.items()}
+
+    @property
+    def several(self) -> frozenset[str]:
+        """The groups of which a row of some input belongs to a list."""
+        return frozenset().union(*self.lists.values())
+
+    def listed(self, name: str) -> dict[str, str]:
+        """How each group follows from a row of an input, a list of it in all inputs where it is one
+        in some."""
+        plain = self.several - self.lists.get(name, frozenset())
+        named = self.named(name)
+        return {one: f"array({said})" if one in plain else said for one, said in named.items()}
 
     def read(self, session: SparkSession, versions: Mapping[str, int]) -> dict[str, DataFrame]:
         """Each input at a version."""
@@ -125,8 +138,10 @@ class Refresh:
         held: rows of the table."""
         if self.redo is None:
             return None
-        named = {name: self.named(name) for name in self.tables}
-        return find_groups(named, inputs, held, self.redo, self.several)
+        time = choose_time(self.groups, held.schema, self.where)
+        length = next(filter(None, map(length_of, self.groups[time].values())), "")
+        listed = {name: self.listed(name) for name in self.tables}
+        return find_groups(listed, inputs, held, lies_in(time, length, self.redo))
 
     def narrow(self, inputs: Mapping[str, DataFrame], touched: Touched) -> dict[str, DataFrame]:
         """Those rows of the inputs that belong to some groups."""
@@ -137,7 +152,7 @@ class Refresh:
             if self.several and not touched.spans.all_told:  # each row against each group
                 found[name] = within
                 continue
-            marks = {f"_{column}": F.expr(said) for column, said in named.items()}
+            marks = {f"_{column}": F.expr(said) for column, said in self.listed(name).items()}
             groups = touched.rows.select(*[col(c).alias(f"_{c}") for c in touched.rows.columns])
             marked = within.withColumns(marks)
             lists = {f"_{column}" for column in self.several}
@@ -156,8 +171,8 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
     frames = refresh.read(run.spark, {})
     marked = {name: mark_input(frames[name], name) for name in refresh.tables}
     result = refresh.compute({**frames, **marked})
-    several = check_groups_kept(result, marked, refresh.groups, refresh.where)
-    refresh = replace(refresh, several=several)
+    lists = check_groups_kept(result, marked, refresh.groups, refresh.where)
+    refresh = replace(refresh, lists=lists)
     redo = run.mode.redo
     if redo is not None:
         refresh = replace(refresh, redo=redo.window)
@@ -196,7 +211,7 @@ def _digest_query(spark: SparkSession, folder: Path, step: Step) -> str:
 def as_records(refresh: Refresh, name: str, rows: DataFrame, columns: StructType) -> DataFrame:
     """Rows of an input as records: of which input they are and of which group, and the columns of
     the result, empty."""
-    said = [F.expr(text).alias(column) for column, text in refresh.named(name).items()]
+    said = [F.expr(text).alias(column) for column, text in refresh.listed(name).items()]
     change = F.struct(F.lit(name).alias("input"), F.struct(*said).alias("group"))
     nothing = [F.lit(None).cast(f.dataType).alias(f.name) for f in columns.fields]
     return with_origin(rows.select(change.alias(CHANGE), *nothing), PARSED)
