@@ -4,7 +4,7 @@ which the query makes a row each."""
 from collections.abc import Collection
 
 from py4j.java_gateway import JavaObject
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .columns import col
@@ -39,8 +39,3 @@ def explode_groups(rows: DataFrame, several: Collection[str]) -> DataFrame:
     for name in several:
         rows = rows.withColumn(name, F.explode(col(name)))
     return rows
-
-
-def is_among_them(listed: Column, one: Column) -> Column:
-    """Whether a group is in a list, NULL being one as well."""
-    return F.exists(listed, lambda each: each.eqNullSafe(one))

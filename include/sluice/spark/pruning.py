@@ -88,6 +88,15 @@ class Spans:
         terms = (self._term(name, said, kinds, alias) for name, said in named.items())
         return " AND ".join(f"({term})" for term in terms if term) or "TRUE"
 
+    def of_list(self, name: str, said: str) -> str:
+        """SQL that holds where a list has the value of one of these groups; TRUE where they are not
+        told one by one. Args: said: SQL of the list."""
+        if not self.all_told or name not in self.values:
+            return "TRUE"
+        tests = [f"one IN ({', '.join(self.values[name])})"] if self.values[name] else []
+        tests += ["one IS NULL"] if name in self.nulls else []
+        return f"exists({said}, one -> {' OR '.join(tests) or 'FALSE'})"
+
     def _term(self, name: str, said: str, kinds: Mapping[str, DataType], alias: str) -> str:
         listed, found = read_days(said), _read(said)
         if listed is not None and name in self.values:

@@ -144,19 +144,22 @@ class Refresh:
         return find_groups(listed, inputs, held, lies_in(time, length, self.redo))
 
     def narrow(self, inputs: Mapping[str, DataFrame], touched: Touched) -> dict[str, DataFrame]:
-        """Those rows of the inputs that belong to some groups."""
-        found = dict(inputs)
+        """Those rows of the inputs that belong to some groups, and where a row belongs to several
+        perhaps some more."""
+        found, spans = dict(inputs), touched.spans
+        plain = [column for column in touched.rows.columns if column not in self.several]
+        groups = touched.rows.select(*[col(c).alias(f"_{c}") for c in plain])
         for name in self.tables:
-            rows, named = inputs[name], self.named(name)
-            within = rows.where(touched.spans.of_columns(named, rows.schema))
-            if self.several and not touched.spans.all_told:  # each row against each group
-                found[name] = within
-                continue
-            marks = {f"_{column}": F.expr(said) for column, said in self.listed(name).items()}
-            groups = touched.rows.select(*[col(c).alias(f"_{c}") for c in touched.rows.columns])
-            marked = within.withColumns(marks)
-            lists = {f"_{column}" for column in self.several}
-            found[name] = only_groups(marked, groups, touched.few, lists).drop(*marks)
+            rows, said = inputs[name], self.listed(name)
+            within = rows.where(spans.of_columns(self.named(name), rows.schema))
+            for column in self.several:
+                within = within.where(spans.of_list(column, said[column]))
+            if plain:
+                marked = within.withColumns(
+                    {f"_{column}": F.expr(said[column]) for column in plain}
+                )
+                within = only_groups(marked, groups, touched.few).drop(*groups.columns)
+            found[name] = within
         return found
 
 

@@ -1,7 +1,7 @@
 """The table of a step with `groups`: what was computed is compared with what it holds, and groups
 that differ are replaced."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from ..spark.columns import col, quote
 from ..spark.kept import keep_rows
-from ..spark.lists import is_among_them
 from ..spark.pruning import Spans
 from ..spark.tables import FEW_ROWS, Commit, Transaction, frame_of
 from ..spark.writes import append, replace_groups
@@ -40,28 +39,17 @@ class Touched:
         return self.count <= FEW_ROWS
 
 
-def only_groups(
-    rows: DataFrame, groups: DataFrame, few: bool, several: Collection[str] = ()
-) -> DataFrame:
+def only_groups(rows: DataFrame, groups: DataFrame, few: bool) -> DataFrame:
     """The rows of some groups, which are told by all of their columns. Args: few: every executor
-    can hold them. several: columns of the rows that hold a list of groups."""
-    return join_groups(rows, groups, groups.columns, few, "left_semi", several)
+    can hold them."""
+    return join_groups(rows, groups, groups.columns, few, "left_semi")
 
 
 def join_groups(
-    rows: DataFrame,
-    groups: DataFrame,
-    names: Sequence[str],
-    few: bool,
-    how: str,
-    several: Collection[str] = (),
+    rows: DataFrame, groups: DataFrame, names: Sequence[str], few: bool, how: str
 ) -> DataFrame:
     """Rows `r` beside the group `g` that they belong to, NULL being one as well."""
-    sides = [(F.col(f"r.{quote(name)}"), F.col(f"g.{quote(name)}")) for name in names]
-    same = [
-        is_among_them(row, one) if name in several else row.eqNullSafe(one)
-        for name, (row, one) in zip(names, sides, strict=True)
-    ]
+    same = [F.col(f"r.{quote(name)}").eqNullSafe(F.col(f"g.{quote(name)}")) for name in names]
     named = groups.alias("g")
     named = F.broadcast(named) if few else named
     return rows.alias("r").join(named, reduce(Column.__and__, same), how)
