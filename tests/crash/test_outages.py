@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from sluice.errors import ExitCode
 from sluice.report import RunReport
-from sluice.sinks.jdbc import sink as jdbc
 from sluice.sinks.jdbc import staging as jdbc_staging
+from sluice.sinks.jdbc import transaction as jdbc
 from sluice.sinks.kafka.sink import KafkaWriter
 from sluice.streaming import step
 
