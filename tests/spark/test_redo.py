@@ -14,7 +14,7 @@ from sluice.report import RunReport
 from sluice.spec import Redo, Window
 from typer.testing import CliRunner
 
-from tests.spark.gold import AFTER, Gold, dying
+from tests.spark.gold import AFTER, BEFORE, Gold, dying
 from tests.spark.gold_queries import Query
 from tests.spark.test_refresh_history import SUMS, add, open_gold, order
 
@@ -117,6 +117,17 @@ def test_a_redo_that_dies_and_one_beside_an_open_batch_end_as_they_would_have(go
         gold.run()
     assert redo(gold).error is None
     redo(gold, ALL)
+    gold.check()
+
+
+def test_a_redo_that_died_before_its_commit_has_changed_nothing_and_may_be_asked_for_again(gold):
+    spoil(gold)
+    before = Counter(gold.table().collect())
+    with dying(BEFORE):
+        assert redo(gold).error is not None
+    assert gold.run().error is None  # finishes the batch, in which nothing is new
+    assert Counter(gold.table().collect()) == before
+    assert redo(gold, ALL).error is None
     gold.check()
 
 
