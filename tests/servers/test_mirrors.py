@@ -214,6 +214,13 @@ def test_a_sink_that_is_added_or_lost_its_place_is_made_what_the_table_is_on_dem
         assert report.steps[0].delivered[f"jdbc {sold.name}"] == 5
 
 
+def test_keys_that_name_no_batch_of_the_step_send_nothing(sold):
+    report = sold.gold.run(refill=Refill(keys=["nonsense", "gold/daily/other/0"]))
+    assert report.error is None
+    assert sum(report.steps[0].delivered.values()) == 0
+    sold.check()
+
+
 def test_what_a_batch_took_away_and_nobody_can_read_any_more_is_asked_for_as_a_whole(sold):
     gold, spark = sold.gold, sold.gold.spark
     with sold.postgres.connect() as connection:

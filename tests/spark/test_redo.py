@@ -80,7 +80,7 @@ def test_the_groups_of_a_range_are_as_the_query_says_and_others_as_they_were(gol
     assert gold.run().exit_code is ExitCode.NOTHING_NEW
 
 
-def test_the_command_names_step_and_range_and_shows_what_became_of_the_groups(gold, monkeypatch):
+def test_the_command_names_step_and_range_and_shows_what_became_of_the_groups(gold):
     spoil(gold)
     root = str(gold.folder / "root")
     asked = ["--step", "daily", "--from", "2026-01-01", "--to", "2026-01-16"]

@@ -109,7 +109,7 @@ class Spans:
             return ""
         if not unit and kind != ours:
             return ""
-        place = f"{alias}.{quote(column)}" if alias else quote(column)
+        place = _place(column, alias)
         ranges = [self._range(place, low, high, unit) for low, high in self._ends(name)]
         ranges += [f"{place} IS NULL"] if name in self.nulls else []
         return " OR ".join(ranges) or "FALSE"
@@ -119,7 +119,7 @@ class Spans:
         kind = kinds.get(listed.column.lower())
         if not isinstance(kind, (*_TIMES, DateType)) or not isinstance(self.kinds[name], DateType):
             return ""
-        place = f"{alias}.{quote(listed.column)}" if alias else quote(listed.column)
+        place = _place(listed.column, alias)
         return (
             " OR ".join(
                 f"({place} >= {low} - INTERVAL {listed.last} DAY "
@@ -142,12 +142,16 @@ class Spans:
         return f"({place} >= {low} AND {place} < {high} + INTERVAL {unit})"
 
 
+def _place(column: str, alias: str) -> str:
+    return f"{alias}.{quote(column)}" if alias else quote(column)
+
+
 def length_of(said: str) -> str:
     """How long a range of a column one group of these takes, as SQL's INTERVAL has it; empty where
     it takes one value, or nobody knows."""
-    found = _read(said)
     if read_days(said) is not None:
         return "1 DAY"
+    found = _read(said)
     return found[1] if found is not None else ""
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ..checkpoint import Checkpoint, Due, noted_generation, split_key
+from ..checkpoint import Checkpoint, Due, noted_generation
 from ..errors import SpecError
 from ..spark.columns import BATCH_KEY, RESCUED
 from ..spark.executors import fit_to_executors
@@ -97,12 +97,11 @@ def _ask_mirrored(
     home: the generation at work."""
     counts, now = outlet.count_batches(session, F.lit(True)), datetime.now(UTC)
     if wanted.keys:
-        there = [
-            key for key in wanted.keys if split_key(key)[1] <= written.get(split_key(key)[0], -1)
-        ]
+        there = {f"{one}/{n}" for one, newest in written.items() for n in range(newest + 1)}
         return [
             Due(key=key, rows=counts.get(key, 0), since=now, again=True, mirrored=True)
-            for key in there
+            for key in wanted.keys
+            if key in there
         ]
     newest = home if home in written else max(written, default="")
     if not newest:
