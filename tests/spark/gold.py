@@ -76,6 +76,7 @@ class Gold:
         sources = {
             name: {"source": {"kind": "table", "path": table}}
             | ({"static": True} if table in query.static else {})
+            | query.through.get(table, {})
             for name, table in query.tables.items()
         }
         one = len(sources) == 1

@@ -34,10 +34,16 @@ KINDS = (
     *("optimize", "nothing", "property", "overwrite", "restore", "unwatched", "clear", "pass"),
 )
 PRODUCTS = (
-    "('tea', 'hot', 1), ('milk', 'cold', 2)",
-    "('tea', 'hot', 1), ('milk', 'cold', 2), ('tea', 'green', 3)",
-    "('tea', 'warm', 2), ('salt', NULL, 5)",
+    "INSERT OVERWRITE {table} VALUES ('tea', 'hot', 1), ('milk', 'cold', 2)",
+    "INSERT INTO {table} VALUES ('tea', 'green', 3), (NULL, 'none', 4)",
+    "UPDATE {table} SET category = 'warm' WHERE product = 'tea' AND price = 1",
+    "UPDATE {table} SET product = 'salt' WHERE product = 'milk'",
+    "MERGE INTO {table} AS t USING (SELECT 'tea' AS product) AS s ON t.product = s.product "
+    "WHEN MATCHED AND price = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET price = 5",
+    "OPTIMIZE {table}",
+    "INSERT OVERWRITE {table} VALUES ('tea', 'warm', 2), ('salt', NULL, 5), (NULL, 'some', 1)",
 )
+"""What befalls the table that tells of products, by a key that is not of one row alone."""
 
 
 def create_table(spark, path: str, columns: str, **properties: str) -> None:
@@ -138,8 +144,8 @@ class Tape:
             for kind in kinds:
                 self.record(name, commits.make(kind, max(1, self.acts[name][-1][0] - 1)))
         create_table(spark, self.path("products"), "product STRING, category STRING, price INT")
-        for values in PRODUCTS:
-            self.record("products", [f"INSERT OVERWRITE {{table}} VALUES {values}"])
+        for statement in PRODUCTS:
+            self.record("products", [statement])
 
     def path(self, name: str) -> str:
         return str(self.folder / name)
@@ -177,7 +183,7 @@ class Lake:
             shutil.copy2(f"{self.tape.path(name)}/{log}", self.folder / name / log)
 
     def move(self, spark) -> None:
-        """Rows of each table that grows leave their day and their customer, and nothing else
+        """Rows of each table leave their day and their customer, or their key, and nothing else
         befalls: only what they were before tells the groups that they leave."""
         for name in self.due.keys() & TIMES.keys():
             time = TIMES[name]
@@ -185,6 +191,9 @@ class Lake:
                 f"UPDATE delta.`{self.folder / name}` SET {time} = {time} + INTERVAL 1 DAY, "
                 "customer = 'ann' WHERE id % 2 = 0"
             )
+        if "products" in self.due:
+            table = f"delta.`{self.folder / 'products'}`"
+            spark.sql(f"UPDATE {table} SET product = 'water' WHERE product = 'tea'")
 
     def advance(self, rounds: int) -> None:
         """Some acts of some tables; all that are left where it is the last of the rounds."""

@@ -4,6 +4,7 @@ from tests.spark.gold_queries import COUNTRY, CUSTOMER, Query
 
 DAYS = {"day": {"orders": "date(at)", "returns": "date(returned_at)"}}
 BOTH = ("orders", "returns")
+OF_ORDERS = {"products": {"key": "product", "through": {"orders": "product"}}}
 
 JOINS = {
     "join": Query(
@@ -84,6 +85,49 @@ JOINS = {
         """SELECT date(o.at) AS day, p.category, sum(p.price * o.quantity) AS worth FROM orders o
           LEFT JOIN products p ON o.product = p.product GROUP BY 1, 2""",
         static=("products",),
+    ),
+    "dimension": Query(
+        """SELECT date(o.at) AS day, p.category, sum(p.price * o.quantity) AS worth FROM orders o
+          LEFT JOIN products p ON o.product = p.product GROUP BY 1, 2""",
+        inputs=("orders", "products"),
+        through=OF_ORDERS,
+    ),
+    "dimension_with_null_as_key": Query(
+        """SELECT o.customer, o.id, p.category FROM orders o
+          JOIN products p ON o.product <=> p.product WHERE p.price > 1""",
+        CUSTOMER,
+        inputs=("orders", "products"),
+        through=OF_ORDERS,
+    ),
+    "dimension_without_match": Query(
+        """SELECT o.customer, o.id FROM orders o
+          LEFT ANTI JOIN products p ON o.product = p.product AND p.price > 1""",
+        CUSTOMER,
+        inputs=("orders", "products"),
+        through=OF_ORDERS,
+    ),
+    "dimension_of_two": Query(
+        """SELECT day, category, sum(amount) AS total, count(*) AS rows FROM
+          (SELECT date(at) AS day, lower(product) AS what, amount FROM orders UNION ALL
+          SELECT date(returned_at), lower(product), -amount FROM returns)
+          LEFT JOIN (SELECT lower(product) AS what, max(price) AS price, max(category) AS category
+          FROM products GROUP BY lower(product)) USING (what) GROUP BY day, category""",
+        DAYS,
+        (*BOTH, "products"),
+        through={
+            "products": {
+                "key": "lower(product)",
+                "through": {"orders": "lower(product)", "returns": "lower(product)"},
+            }
+        },
+    ),
+    "dimension_in_a_list": Query(
+        """SELECT day, p.category, count(*) AS rows FROM (SELECT product,
+          explode(sequence(date(at), date_add(date(at), 2))) AS day FROM orders) o
+          JOIN products p ON p.product = o.product GROUP BY day, p.category""",
+        {"day": {"orders": "sequence(date(at), date_add(date(at), 2))"}},
+        inputs=("orders", "products"),
+        through=OF_ORDERS,
     ),
     "function_of_two": Query(
         """from pyspark.sql import functions as F

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Query:
     """A step. `code`: SQL, or Python with a function `daily`. `inputs`: those that are read commit
-    by commit; one alone is called `source`. `static`: read as a whole."""
+    by commit; one alone is called `source`. `static`: read as a whole. `through`: what else a table
+    of the inputs says, that belongs to groups through others."""
 
     code: str
     groups: dict[str, str | dict[str, str]] = field(default_factory=lambda: DAY)
     inputs: tuple[str, ...] = ("orders",)
     static: tuple[str, ...] = ()
     rules: tuple[dict, ...] = ()
+    through: dict[str, dict] = field(default_factory=dict)
 
     @property
     def is_python(self) -> bool:

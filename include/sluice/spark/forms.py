@@ -1,7 +1,7 @@
 """Expressions that give the group of a row, traced through the columns that they are made of."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from py4j.java_gateway import JavaObject
@@ -17,13 +17,18 @@ Forms = Mapping[str, list[JavaObject]]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that belong to groups."""
+    """Rows that belong to groups, or through the rows that they are joined to."""
 
     origins: Mapping[int, JavaObject]
     """A column's id -> what it is made of, in columns that are known here only. Of a column that
     has nothing to do with a group there is none."""
     groups: Forms
-    """Made of the same columns."""
+    """Made of the same columns. Of rows that belong to groups through others: their key."""
+    keys: Forms = field(default_factory=dict)
+    """Name of an input that belongs to groups through these rows -> the key of its rows that a row
+    here meets, made of the same columns."""
+    through: str = ""
+    """The name of the input, of rows that belong to groups through others."""
 
 
 def require(
@@ -126,9 +131,19 @@ def is_among(expression: JavaObject | None, forms: Sequence[JavaObject]) -> bool
     return expression is not None and any(expression.semanticEquals(form) for form in forms)
 
 
-def write_all(spark: SparkSession, rows: Rows, keys: Sequence[Pair], exact: bool) -> Forms:
+def write_all(spark: SparkSession, groups: Forms, keys: Sequence[Pair], exact: bool) -> Forms:
     """What equals each group, computed from some expressions. Args: as of `write_in`."""
     return {
         group: [way for form in forms for way in write_in(spark, form, keys, exact)]
-        for group, forms in rows.groups.items()
+        for group, forms in groups.items()
+    }
+
+
+def find_common(ways: Sequence[Forms]) -> Forms:
+    """Of each group that all have, the forms that all have."""
+    first, *others = ways
+    return {
+        group: [form for form in forms if all(is_among(form, way[group]) for way in others)]
+        for group, forms in first.items()
+        if all(group in way for way in others)
     }

@@ -1,7 +1,7 @@
 """What is known of the groups of rows behind each operator of a query."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
@@ -12,6 +12,7 @@ from .forms import (
     Pair,
     Rows,
     equalities,
+    find_common,
     id_of,
     is_among,
     require,
@@ -20,6 +21,7 @@ from .forms import (
     write_all,
     write_in,
 )
+from .grouped_inputs import Input
 from .grouped_joins import INNER, join_rows
 from .lists import unfold
 from .mixed import APART, GLOBAL, HALF, INDISTINCT, TOTALS, UNGROUPED, UNPARTED
@@ -35,17 +37,6 @@ _GENERATORS = {"Explode", "PosExplode", "Inline", "Stack", "JsonTuple", "Variant
 """Those that make rows of one row and remember nothing."""
 _SET = "spark_grouping_id"
 """The column that Spark adds to tell grouping sets apart."""
-
-
-@dataclass(frozen=True)
-class Input:
-    """An input of which each row belongs to groups."""
-
-    columns: dict[int, int]
-    """Id of a column of its frame that a group is made of -> its place, by which it is found in a
-    plan, where it has another id."""
-    groups: dict[str, JavaObject]
-    """Group -> its expression over these columns."""
 
 
 class Follower:
@@ -118,14 +109,15 @@ class Follower:
         here = {place: node.output().apply(place) for place in source.columns.values()}
         fresh = {place: column.newInstance() for place, column in here.items()}
         over = {known: fresh[place] for known, place in source.columns.items()}
-        forms = {
-            group: trace_all(self._spark, [expression], over)
-            for group, expression in source.groups.items()
-        }
-        return Rows({id_of(here[place]): fresh[place] for place in here}, forms)
+        groups, keys = (
+            {name: trace_all(self._spark, [expression], over) for name, expression in said.items()}
+            for said in (source.groups, source.keys)
+        )
+        origins = {id_of(here[place]): fresh[place] for place in here}
+        return Rows(origins, groups, keys, source.through)
 
     def _project(self, node: JavaObject, rows: Rows) -> Rows:
-        return Rows(self._made(items(node.projectList()), rows), rows.groups)
+        return replace(rows, origins=self._made(items(node.projectList()), rows))
 
     def _made(self, columns: list[JavaObject], rows: Rows) -> dict[int, JavaObject]:
         traced = ((one, trace(self._spark, one, rows.origins)) for one in columns)
@@ -140,7 +132,7 @@ class Follower:
             traced = [trace(self._spark, one, rows.origins) for one in made]
             if traced[0] is not None and all(is_among(one, traced[:1]) for one in traced):
                 origins[id_of(column)] = traced[0]
-        return Rows(origins, rows.groups)
+        return replace(rows, origins=origins)
 
     def _spread(self, node: JavaObject, rows: Rows) -> Rows:
         """A row comes with what is made of it: by a generator, or by a query over other tables."""
@@ -159,16 +151,17 @@ class Follower:
         sets = any(_has_name(key) and key.name() == _SET for key in keys)
         why = TOTALS if sets else UNGROUPED if keys else GLOBAL
         groups = self._keep(rows, trace_all(self._spark, keys, origins), why)
+        kept = replace(rows, origins=origins, groups=groups)
         # What an aggregate makes is of no use to a form, which holds none.
-        return Rows(self._made(items(node.aggregateExpressions()), Rows(origins, groups)), groups)
+        return replace(kept, origins=self._made(items(node.aggregateExpressions()), kept))
 
     def _window(self, node: JavaObject, rows: Rows) -> Rows:
         keys = trace_all(self._spark, items(node.partitionSpec()), rows.origins)
-        return Rows(rows.origins, self._keep(rows, keys, UNPARTED))
+        return replace(rows, groups=self._keep(rows, keys, UNPARTED))
 
     def _distinct(self, node: JavaObject, rows: Rows) -> Rows:
         keys = trace_all(self._spark, items(node.output()), rows.origins)
-        return Rows(rows.origins, self._keep(rows, keys, INDISTINCT))
+        return replace(rows, groups=self._keep(rows, keys, INDISTINCT))
 
     def _keep(self, rows: Rows, keys: list[JavaObject], why: Reason) -> Forms:
         """The forms that are the same in all rows with equal keys."""
@@ -186,24 +179,23 @@ class Follower:
         """UNION, INTERSECT and EXCEPT put columns together by their place."""
         name = kind(node).upper()
         known = [side for side in sides if side is not None]
-        if len(known) < len(sides):
+        if len(known) < len(sides) or len({side.through for side in known}) > 1:
             raise self._refusal(*(text.format(name) for text in HALF))
         fresh = [column.newInstance() for column in items(node.output())]
-        places, ways = [], []
+        places, groups, met = [], [], []
         for side, child in zip(known, items(node.children()), strict=True):
             ids = map(id_of, items(child.output()))
             at = {i: side.origins[one] for i, one in enumerate(ids) if one in side.origins}
             keys = [(origin, fresh[i]) for i, origin in at.items()]
             places.append(set(at))
-            ways.append(write_all(self._spark, side, keys, exact=name != "UNION"))
-        groups = {
-            group: [form for form in forms if all(is_among(form, way[group]) for way in ways)]
-            for group, forms in ways[0].items()
-        }
+            exact = name != "UNION"
+            groups.append(write_all(self._spark, side.groups, keys, exact))
+            met.append(write_all(self._spark, side.keys, keys, exact))
         columns = enumerate(map(id_of, items(node.output())))
         both = set.intersection(*places)
         origins = {column: fresh[i] for i, column in columns if i in both}
-        return Rows(origins, require(groups, APART, self._where, name))
+        common = require(find_common(groups), APART, self._where, name)
+        return Rows(origins, common, find_common(met), known[0].through)
 
 
 def _about(node: JavaObject, asked: Sequence[Pair]) -> list[Pair]:

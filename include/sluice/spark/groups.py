@@ -6,21 +6,19 @@ all rows gives of these groups exactly if such a filter goes through each operat
 inputs up it is followed which expressions equal the group in every row, NULL included.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from py4j.java_gateway import JavaObject
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from ..errors import SpecError, suggest
 from .columns import col
-from .fault import sql_message
-from .forms import Rows, id_of, is_among, trace
-from .grouped import Follower, Input
+from .forms import Rows, is_among, trace
+from .grouped import Follower
+from .grouped_inputs import Input, Through, resolve_inputs
 from .lists import is_list_of
 from .plans import analyzed_plan, holds, inline_with, items, kind
-from .unfit import check_repeatable, list_nodes, list_subqueries, why_unrepeatable
+from .unfit import check_repeatable, list_nodes, list_subqueries
 
 _MARK = "sluice input "
 _CALLED = {"ListQuery": "IN", "Exists": "EXISTS", "LateralSubquery": "LATERAL"}
@@ -40,6 +38,7 @@ def check_groups_kept(
     inputs: Mapping[str, DataFrame],
     groups: Mapping[str, Mapping[str, str]],
     where: str,
+    through: Mapping[str, Through] | None = None,
 ) -> dict[str, frozenset[str]]:
     """By input, the groups of which its rows belong to a list. Raise SpecError for a query that
     mixes groups, or may give other rows of the same inputs.
@@ -47,18 +46,19 @@ def check_groups_kept(
     Args:
         result: the query.
         inputs: name -> marked frame, of those whose rows belong to groups; all that the query
-            reads besides has none.
+            reads besides belongs to none.
         groups: column of the result -> {input: SQL expression over its columns}.
         where: the step, for the message.
+        through: name of an input whose rows belong to groups through those of others -> how.
     """
-    known = _resolve_groups(inputs, groups, where)
+    known = resolve_inputs(inputs, groups, through or {}, where)
     spark, plan = result.sparkSession, analyzed_plan(result)
     if holds(spark, plan, "CTE"):  # a WITH that is not the outermost part of the query
         plan = inline_with(spark, plan)
     nodes = list(list_nodes(spark, plan, _input_of))
     check_repeatable(spark, nodes, where)
     _check_read(spark, nodes, known, where)
-    lists = {name: _find_lists(spark, plan, one) for name, one in known.items()}
+    lists = {n: _find_lists(spark, plan, one) for n, one in known.items() if not one.through}
     several = frozenset().union(*lists.values())
     rows = Follower(spark, known, _input_of, where, several).follow(plan)
     for group in groups:
@@ -134,7 +134,11 @@ def _check_column(
             value=", ".join(names),
             do=suggest(group, names) + f"Select it once: `SELECT ... AS {group}`",
         )
-    if rows is None or not is_among(trace(spark, named[0], rows.origins), rows.groups[group]):
+    if (
+        rows is None
+        or rows.through
+        or not is_among(trace(spark, named[0], rows.origins), rows.groups[group])
+    ):
         raise SpecError(
             f"column `{group}` of the result does not hold the group",
             where=where,
@@ -144,59 +148,3 @@ def _check_column(
             else "Select the expression that stands under `groups`, as it stands there; of a full "
             "join `coalesce` of both",
         )
-
-
-def _resolve_groups(
-    inputs: Mapping[str, DataFrame], groups: Mapping[str, Mapping[str, str]], where: str
-) -> dict[str, Input]:
-    """The groups of each input, which have to be of one type in all of them, or lists of it."""
-    found: dict[str, Input] = {}
-    for name, frame in inputs.items():
-        by: dict[str, JavaObject] = {}
-        for group, texts in groups.items():
-            place = f"{where}, groups.{group}"
-            if name not in texts:
-                raise SpecError(
-                    f"nothing says how the group follows from a row of input `{name}`",
-                    where=place,
-                    do=f"Write `{name}: <SQL expression over its columns>` there",
-                )
-            by[group] = _resolve(frame, texts[name], f"{place}.{name}")
-            for other, known in found.items():
-                types = [one.dataType().sql() for one in (known.groups[group], by[group])]
-                lists = is_list_of(*types) or is_list_of(*types[::-1])
-                if types[0] != types[1] and not lists:
-                    raise SpecError(
-                        f"the group is of type {types[0]} in input `{other}` and of type "
-                        f"{types[1]} in `{name}`",
-                        where=place,
-                        value=texts[name],
-                        do="Cast one of them, so that equal groups are equal values",
-                    )
-        found[name] = Input(_place_columns(frame, by.values()), by)
-    return found
-
-
-def _place_columns(frame: DataFrame, expressions: Iterable[JavaObject]) -> dict[int, int]:
-    """The id of each column that some expressions name, and its place in the frame."""
-    used = {id_of(a) for one in expressions for a in items(one.references().toSeq())}
-    ids = map(id_of, items(analyzed_plan(frame).output()))
-    return {known: place for place, known in enumerate(ids) if known in used}
-
-
-def _resolve(frame: DataFrame, text: str, where: str) -> JavaObject:
-    """The expression that gives a row's group."""
-    spark, advice = frame.sparkSession, "Make it of columns of the input: `date(at)`"
-    try:
-        plan = analyzed_plan(frame.select(F.expr(text)))
-    except PySparkException as error:
-        said = f"the group cannot be computed: {sql_message(error)}"
-        raise SpecError(said, where=where, value=text, do=advice) from None
-    made = items(plan.projectList()) if kind(plan) == "Project" else []
-    of_rows = len(made) == 1 and plan.child().equals(analyzed_plan(frame))
-    if not of_rows or made[0].references().isEmpty() or holds(spark, made[0], "PLAN_EXPRESSION"):
-        said = "the group is not made of the columns of one row"
-        raise SpecError(said, where=where, value=text, do=advice)
-    if (why := why_unrepeatable(spark, made[0])) is not None:
-        raise SpecError(why[0], where=where, value=text, do=why[1])
-    return made[0].child() if kind(made[0]) == "Alias" else made[0]

@@ -2,6 +2,7 @@
 which the query makes a row each."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +32,7 @@ def unfold(spark: SparkSession, node: JavaObject, rows: Rows, several: Collectio
     column = items(node.generatorOutput())[-1]
     one = column.newInstance()
     groups = {**rows.groups, **dict.fromkeys(lists, [one])}
-    return Rows({**rows.origins, id_of(column): one}, groups)
+    return replace(rows, origins={**rows.origins, id_of(column): one}, groups=groups)
 
 
 def explode_groups(rows: DataFrame, several: Collection[str]) -> DataFrame:

@@ -28,10 +28,16 @@ _OF_READER = {
 """Fields of a table source that read a part of it, and what they are unless written."""
 
 
+def grouped_inputs(step: "Step") -> list[str]:
+    """The inputs whose rows say themselves to which groups they belong."""
+    return [name for name, one in step.streams.items() if not one.through]
+
+
 def group_expressions(step: "Step") -> Expressions:
-    """How each group follows from a row of each input that is read commit by commit."""
+    """How each group follows from a row of each input that says it."""
+    names = grouped_inputs(step)
     return {
-        column: said if isinstance(said, dict) else dict.fromkeys(step.streams, said)
+        column: said if isinstance(said, dict) else dict.fromkeys(names, said)
         for column, said in step.groups.items()
     }
 
@@ -43,6 +49,8 @@ def check_groups(step: "Step") -> None:
         for name in ("refresh", "on_lost_history"):
             if name in step.model_fields_set:
                 raise FieldError(f"`{name}` says nothing of a step without `groups`", name)
+    _check_through(step)
+    if not step.groups:
         return
     _check_inputs(step)
     _check_expressions(step)
@@ -100,8 +108,43 @@ def _check_inputs(step: "Step") -> None:
                 )
 
 
+def _check_through(step: "Step") -> None:
+    names = grouped_inputs(step)
+    for name, one in step.inputs.items():
+        for field in ("key", "through") if not step.groups or one.static else ():
+            if getattr(one, field):
+                of = "a static input" if one.static else "an input of a step without `groups`"
+                raise FieldError(f"`{field}` says nothing of {of}", "inputs", name, field)
+        if bool(one.key) != bool(one.through):
+            field, other = ("key", "through") if one.key else ("through", "key")
+            raise FieldError(
+                f"`{field}` needs `{other}`: a row of {name} belongs to the groups of rows that "
+                "are joined to it by its key (`key: id`, `through: {orders: product}`)",
+                *("inputs", name, field),
+            )
+        for other, texts in one.through.items():
+            if other not in names:
+                raise FieldError(
+                    f"{other!r} is no input whose rows say their groups; there are "
+                    f"{', '.join(names) or 'none'}",
+                    *("inputs", name, "through", other),
+                )
+            if len(texts) != len(one.key):
+                raise FieldError(
+                    f"the key of {name} has {len(one.key)} parts and this {len(texts)}; write what "
+                    "each part is equal to, in the same order",
+                    *("inputs", name, "through", other),
+                )
+
+
 def _check_expressions(step: "Step") -> None:
-    names = list(step.streams)
+    names = grouped_inputs(step)
+    if not names:
+        raise FieldError(
+            "every input belongs to groups through others; leave `through` out where a row says "
+            "its groups",
+            "inputs",
+        )
     for column, said in step.groups.items():
         if column.startswith("_"):
             raise FieldError("names that start with `_` are kept", "groups", column)
@@ -110,15 +153,16 @@ def _check_expressions(step: "Step") -> None:
         for name in said:
             if name not in names:
                 raise FieldError(
-                    f"{name!r} is no input that is read commit by commit; there are "
+                    f"{name!r} is no input whose rows say their groups; there are "
                     f"{', '.join(names)}",
                     *("groups", column, name),
                 )
         missing = [name for name in names if name not in said]
         if missing:
             raise FieldError(
-                f"nothing says how {column} follows from a row of {missing[0]}; write it, or "
-                "`static: true` at an input that has no group (a change of it has all computed)",
+                f"nothing says how {column} follows from a row of {missing[0]}; write it, or at an "
+                "input that has no group by which `key` it is joined `through` which input, or "
+                "`static: true` (a change of it has all computed)",
                 *("groups", column),
             )
 

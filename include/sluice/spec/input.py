@@ -1,9 +1,9 @@
 """An input of a step that has several: where its rows come from, and what is asked of each before
 they meet those of the others."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from .dedup import EventTime
 from .model import Spec
@@ -15,6 +15,14 @@ ONLY = "source"
 """What the one input of a step with `source:` is called."""
 
 
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[list[str], BeforeValidator(_as_list, json_schema_input_type=str | list[str])]
+"""One text or several."""
+
+
 class Input(Spec):
     """An input of a step: a stream, each record of which is read once, or a table that is read anew
     in each run."""
@@ -23,6 +31,13 @@ class Input(Spec):
     static: bool = False
     """A table or a topic as it is when a run begins: no rows of it are counted, refused or
     remembered."""
+    key: Texts = []
+    """SQL over a row of this input: how rows of the inputs under `through` know it. It need not be
+    of one row alone."""
+    through: dict[str, Texts] = {}
+    """In a step with `groups`, of a table that has none of its own (a dimension): input that it is
+    joined to -> SQL over a row of that, equal to `key`. A row belongs to the groups of those with
+    its key."""
     transform: str | None = None
     """A `.sql` file or `file.py:function` that selects and filters the rows of this input."""
     event_time: EventTime | None = None

@@ -24,6 +24,7 @@ from ..spec.definition import digest_parts
 from . import quarantine
 from .bounds import open_bounded
 from .classify import key_columns, mark_time, require_columns
+from .commits import open_commits
 from .copies import Copies
 from .copies_in_state import drop_copies
 from .groups import ReplaceAll, ReplaceGroups
@@ -36,7 +37,7 @@ from .preflight import (
     refuse_replacing,
     refuse_unjudged,
 )
-from .refresh import Refresh, open_commits
+from .refresh import Refresh
 from .regroup import RefreshGroups
 from .run import Run
 from .state_store import check_store, refuse_other_store

@@ -16,18 +16,18 @@ from ..backlog.delta import TablePosition, find_commit_info, read_position
 from ..checkpoint import Checkpoint
 from ..errors import SourceError
 from ..report.units import format_bytes
-from ..spark.columns import CHANGE, ENTERED, col
+from ..spark.columns import ENTERED, col
 from ..spark.failure import SPARK_FAILED
 from ..spark.history import is_feed_missing, is_history_gone
 from ..spark.kept import keep_rows
-from ..spark.lists import explode_groups
 from ..spark.pruning import Spans
 from ..spark.tables import frame_of
 from .changes import NO_FEED, Changes, find_changes
 from .classify import mark_time
+from .commits import as_records, find_touched, union_records, with_origin
 from .plan import Plan
 from .planned import Batch, Made
-from .refresh import Refresh, as_records, with_origin
+from .refresh import Refresh
 from .regroup import RefreshGroups, Touched
 
 _MOST = 0.8
@@ -153,7 +153,7 @@ def _compute(
         records = kept.enter_context(keep_rows(records))
     why, size = changes.why, refresh.size(batch.frame.sparkSession)
     if not why:
-        told = explode_groups(records.select(f"{CHANGE}.group.*"), refresh.several)
+        told = find_touched(kept, refresh, records, inputs)
         asked = refresh.to_redo(inputs, frame_of(records.sparkSession, plan.target.path))
         told = told if asked is None else told.union(asked)
         groups = kept.enter_context(keep_rows(told.distinct()))
@@ -190,7 +190,7 @@ def _collect_records(
     records = batch.frame
     for name, rows in images.items():
         found = as_records(refresh, name, rows, plan.columns)
-        records = records.unionByName(mark_time(found, plan.step, plan.columns))
+        records = union_records(records, mark_time(found, plan.step, plan.columns))
     return records
 
 

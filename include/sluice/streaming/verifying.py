@@ -19,8 +19,9 @@ from ..spark.tables import frame_of
 from ..spec import Pipeline, Step
 from ..storage import Paths
 from .classify import judge, mark_time
+from .commits import with_origin
 from .comparing import count_differences
-from .refresh import Refresh, with_origin
+from .refresh import Refresh
 from .survey import is_good
 from .transform import business_columns
 
@@ -78,7 +79,7 @@ def _compute_good(
 ) -> DataFrame:
     """The rows that the query makes and the step's rules do not refuse."""
     inputs = refresh.read(spark, versions)
-    for name in refresh.tables if share < 1 else ():
+    for name in refresh.grouped if share < 1 else ():
         groups = [*map(F.expr, refresh.named(name).values())]
         kinds = [one.dataType for one in inputs[name].select(*groups).schema]
         if not any(isinstance(kind, ArrayType) for kind in kinds):  # a list has several groups
