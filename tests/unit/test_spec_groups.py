@@ -11,6 +11,9 @@ from sluice.spec import RunRequest, Window, group_expressions, load_pipeline
 ORDERS = {"kind": "table", "path": "orders"}
 RETURNS = {"kind": "table", "path": "returns"}
 FILES = {"kind": "files", "path": "x", "format": "json", "schema": {"at": "timestamp"}}
+PRODUCTS = {"source": {"kind": "table", "path": "products"}, "key": "id"} | {
+    "through": {"orders": "product"}
+}
 BOTH = {"orders": {"source": ORDERS}, "returns": {"source": RETURNS}}
 JDBC = {"kind": "jdbc", "connection": "shop", "table": "daily"}
 UPSERT = {"mode": "upsert", "keys": ["day"]}
@@ -76,7 +79,38 @@ def write(folder, *steps: dict):
         ({"inputs": BOTH, "groups": {"day": {"orders": "date(at)"}}}, "a row of returns; write it"),
         (
             {"inputs": BOTH, "groups": {"day": {"orders": "at", "returns": "at", "x": "at"}}},
-            "'x' is no input that is read commit by commit; there are orders, returns",
+            "'x' is no input whose rows say their groups; there are orders, returns",
+        ),
+        (
+            {"inputs": BOTH | {"products": {"source": ORDERS, "key": "id"}}},
+            "`key` needs `through`: a row of products belongs to the groups of rows that are",
+        ),
+        (
+            {"inputs": BOTH | {"products": PRODUCTS | {"static": True}}},
+            "`key` says nothing of a static input",
+        ),
+        (
+            {"inputs": BOTH | {"products": PRODUCTS | {"through": {"sales": "product"}}}},
+            "'sales' is no input whose rows say their groups; there are orders, returns",
+        ),
+        (
+            {"inputs": BOTH | {"products": PRODUCTS | {"key": ["shop", "id"]}}},
+            "the key of products has 2 parts and this 1; write what each part is equal to",
+        ),
+        (
+            {"inputs": {name: PRODUCTS | {"through": {"b": "id"}} for name in ("a", "b")}},
+            "'b' is no input whose rows say their groups; there are none",
+        ),
+        (
+            {
+                "inputs": BOTH | {"products": PRODUCTS},
+                "groups": {"day": {"orders": "at", "returns": "at", "products": "at"}},
+            },
+            "'products' is no input whose rows say their groups; there are orders, returns",
+        ),
+        (
+            {"inputs": {"products": PRODUCTS | {"through": {"orders": "id"}}}, "groups": None},
+            "`key` says nothing of an input of a step without `groups`",
         ),
         (
             {"inputs": BOTH | {"orders": {"source": ORDERS, "transform": "some.sql"}}},
@@ -101,6 +135,14 @@ def test_a_static_input_needs_no_group(tmp_path):
     inputs = {**BOTH, "products": {"source": ORDERS, "static": True}}
     (step,) = load_pipeline(write(tmp_path, {"inputs": inputs})).steps
     assert group_expressions(step)["day"].keys() == BOTH.keys()
+
+
+def test_an_input_that_is_joined_by_its_key_needs_no_group(tmp_path):
+    inputs = BOTH | {"products": PRODUCTS | {"through": {"orders": "product", "returns": "what"}}}
+    (step,) = load_pipeline(write(tmp_path, {"inputs": inputs})).steps
+    assert group_expressions(step)["day"].keys() == BOTH.keys()
+    assert step.streams["products"].key == ["id"]
+    assert step.streams["products"].through == {"orders": ["product"], "returns": ["what"]}
 
 
 def test_a_refreshed_table_keeps_a_feed_of_its_changes_unless_the_file_says_otherwise(tmp_path):

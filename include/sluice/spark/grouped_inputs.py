@@ -93,11 +93,11 @@ def _resolve_groups(
 
 def _resolve_key(frame: DataFrame, texts: Sequence[str], where: str) -> JavaObject:
     """A key as one expression, which is equal where its parts are."""
-    parts = [_resolve(frame, text, where) for text in texts]
+    parts = [_resolve(frame, text, where, "key") for text in texts]
     if len(parts) == 1:
         return parts[0]
     named = (f"'{n}', ({text})" for n, text in enumerate(texts))
-    return _resolve(frame, f"named_struct({', '.join(named)})", where)
+    return _resolve(frame, f"named_struct({', '.join(named)})", where, "key")
 
 
 def _check_alike(expressions: Mapping[str, JavaObject], where: str, what: str) -> None:
@@ -123,18 +123,18 @@ def _place_columns(frame: DataFrame, expressions: Iterable[JavaObject]) -> dict[
     return {known: place for place, known in enumerate(ids) if known in used}
 
 
-def _resolve(frame: DataFrame, text: str, where: str) -> JavaObject:
-    """The expression that gives a row's group."""
+def _resolve(frame: DataFrame, text: str, where: str, what: str = "group") -> JavaObject:
+    """The expression that gives a row's group, or key."""
     spark, advice = frame.sparkSession, "Make it of columns of the input: `date(at)`"
     try:
         plan = analyzed_plan(frame.select(F.expr(text)))
     except PySparkException as error:
-        said = f"the group cannot be computed: {sql_message(error)}"
+        said = f"the {what} cannot be computed: {sql_message(error)}"
         raise SpecError(said, where=where, value=text, do=advice) from None
     made = items(plan.projectList()) if kind(plan) == "Project" else []
     of_rows = len(made) == 1 and plan.child().equals(analyzed_plan(frame))
     if not of_rows or made[0].references().isEmpty() or holds(spark, made[0], "PLAN_EXPRESSION"):
-        said = "the group is not made of the columns of one row"
+        said = f"the {what} is not made of the columns of one row"
         raise SpecError(said, where=where, value=text, do=advice)
     if (why := why_unrepeatable(spark, made[0])) is not None:
         raise SpecError(why[0], where=where, value=text, do=why[1])
