@@ -221,6 +221,43 @@ def test_keys_that_name_no_batch_of_the_step_send_nothing(sold):
     sold.check()
 
 
+def test_a_table_that_was_set_back_takes_its_sinks_along_with_the_next_batch(sold):
+    gold = sold.gold
+    gold.sql("DELETE FROM {table} WHERE date(at) = '2026-01-03'")
+    assert gold.run().error is None
+    add(gold, "('milk', 5)")
+    assert gold.run().error is None
+    gold.spark.sql(f"RESTORE TABLE delta.`{gold.target()}` TO VERSION AS OF 0")
+    gold.spark.sql(f"UPDATE delta.`{gold.target()}` SET sold = 99 WHERE product = 'milk'")
+    gold.sql("DELETE FROM {table} WHERE date(at) = '2026-01-05'")  # as the table set back has it
+    assert gold.run().error is None
+    sold.check()
+
+
+def test_a_sink_that_replaces_rows_by_other_columns_is_sent_all_in_place_of_what_it_has(sold):
+    gold = sold.gold
+    sinks = gold.step["sink"]
+    for sink, change in (
+        (sold.jdbc, {"keys": ["day", "product"]}),
+        (sold.days, {"partition_by": ["day"]}),
+    ):
+        sinks[sinks.index(sink)] = sink | change
+    with sold.postgres.connect() as connection:
+        connection.execute(f"CREATE UNIQUE INDEX ON {sold.name} (day, product)")
+    gold.sql("DELETE FROM {table} WHERE date(at) = '2026-01-03' OR at IS NULL")
+    report = gold.run()
+    assert report.error is None
+    sold.check()
+    assert f"jdbc {sold.name} replaced rows by key and does so by day, product from here" in told(
+        report
+    )
+    assert "files days replaced rows by day, product and does so by day from here" in told(report)
+    add(gold, "('milk', 1)")
+    report = gold.run()
+    assert "from here on" not in told(report)
+    sold.check()
+
+
 def test_what_a_batch_took_away_and_nobody_can_read_any_more_is_asked_for_as_a_whole(sold):
     gold, spark = sold.gold, sold.gold.spark
     with sold.postgres.connect() as connection:

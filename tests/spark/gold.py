@@ -69,6 +69,15 @@ class Gold:
         """Do something to an input; `{table}` is its name."""
         self.spark.sql(statement.format(table=f"delta.`{self.path(table)}`"))
 
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """What is written to a table looks like a run's, so that none finds that it was not: as if
+        a defect had written it."""
+        name = "spark.databricks.delta.commitInfo.userMetadata"
+        self.spark.conf.set(name, json.dumps({"sluice": "sluice/a/defect"}))
+        yield
+        self.spark.conf.unset(name)
+
     def write(self) -> Path:
         """The pipeline as it is now."""
         query, code = self.query, "daily.py" if self.query.is_python else "daily.sql"

@@ -28,6 +28,7 @@ from .landing import describe_landing
 from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
 from .probe import RECORD_BYTES, Range, StepBacklog
+from .refreshed import describe_foreign, find_foreign, find_refresh
 from .waiting import find_altered, waiting_files
 from .watch import Watched, mark_behind, read_mark, refuse_another, watch_table, write_mark
 
@@ -43,12 +44,15 @@ __all__ = [
     "TopicBacklog",
     "Watched",
     "clean_step",
+    "describe_foreign",
     "describe_landing",
     "describe_losses",
     "end_of",
     "files_in_window",
     "find_altered",
     "find_ends",
+    "find_foreign",
+    "find_refresh",
     "is_hidden",
     "keep_unreadable",
     "list_files",

@@ -56,15 +56,17 @@ def read_note(info: dict) -> dict:
 
 
 def find_commit_info(
-    path: str, wanted: Callable[[dict], bool]
+    path: str, wanted: Callable[[dict], bool], before: int | None = None
 ) -> tuple[int, dict, dict[str, str]] | None:
-    """The newest commit whose metadata of the writer's own is wanted.
+    """The newest commit whose metadata of the writer's own is wanted. Args: before: of those with a
+    lower version.
 
     Out: version, that metadata, the operation's metrics; None where the log has no such commit
     (any more).
     """
     log = open_path(path) / "_delta_log"
-    for version in range(table_version(path) or 0, -1, -1):
+    newest = (table_version(path) or 0) if before is None else before - 1
+    for version in range(newest, -1, -1):
         try:
             lines = (log / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
@@ -76,6 +78,11 @@ def find_commit_info(
         if wanted(metadata):
             return version, metadata, info.get("operationMetrics", {})
     return None
+
+
+def is_of_run(info: dict) -> bool:
+    """True for the `commitInfo` of a commit that a run made: it carries the key of its batch."""
+    return bool(read_note(info).get("sluice"))
 
 
 @dataclass(frozen=True)

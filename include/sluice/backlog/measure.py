@@ -15,6 +15,7 @@ from ..storage import Paths, delta_log, open_path
 from .notified import Arrivals
 from .probe import StepBacklog, Waiting
 from .probes import count_files, probe_of
+from .refreshed import describe_foreign, find_foreign
 from .renamed import describe_renamed
 from .undelivered import describe_undelivered, read_positions, why_behind
 from .watch import read_mark, watch_table
@@ -121,19 +122,23 @@ def _why_now(found: StepBacklog) -> str:
 
 
 def _watch(step: Step, paths: Paths) -> tuple[str, tuple[str, ...]]:
-    """Why a run must look, and will refuse to go on: the memory of what was read is not there. And
-    what people did to it, which can wait until a run tells it."""
+    """Why a run must look: the memory of what was read is not there, so that it will refuse to go
+    on, or the table of a step with `groups` is not what its query says. And what people did to the
+    table, which of other steps can wait until a run tells it."""
     checkpoint = paths.checkpoint(step.name)
     filled = noted_target(checkpoint)
     if not filled:
         return "", ()
     if not open_path(delta_log(filled)).exists():
         return f"the step's table {filled} is gone", ()
-    watched = watch_table(filled, read_mark(checkpoint))
+    watched = watch_table(filled, read_mark(checkpoint), bool(step.groups))
     if watched is None:
         return "", ()
-    why = f"the step's table {filled} is another one: {watched.another}"
-    return why if watched.another else "", watched.acts
+    if watched.another:
+        return f"the step's table {filled} is another one: {watched.another}", watched.acts
+    foreign = find_foreign(filled, paths.home(step.name)) if step.groups else {}
+    wrote = f"somebody else wrote to the step's table ({describe_foreign(foreign)})"
+    return wrote if foreign else "", watched.acts
 
 
 def _why_at_last(

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..errors import PreflightError
 from ..storage import open_path, replace_file
-from .delta import read_commit, read_note, table_id, table_version
+from .delta import is_of_run, read_commit, read_note, table_id, table_version
 
 _COUNTS = {
     "deleted": ("numDeletedRows", "numTargetRowsDeleted"),
@@ -43,8 +43,9 @@ class Watched:
     another: str = ""
 
 
-def watch_table(path: str, mark: Mark | None) -> Watched | None:
-    """What was done to a table since it was marked; None where there is no table."""
+def watch_table(path: str, mark: Mark | None, refreshed: bool = False) -> Watched | None:
+    """What was done to a table since it was marked; None where there is no table. Args: refreshed:
+    a run computes again what was taken from it."""
     newest = table_version(path)
     if newest is None:
         return None
@@ -56,7 +57,7 @@ def watch_table(path: str, mark: Mark | None) -> Watched | None:
     if newest < mark.version:
         found = f"it ends at version {newest}, and the last run left it at {mark.version}"
         return Watched(mark, another=found)
-    acts = tuple(_find_acts(path, mark.version, newest))
+    acts = tuple(_find_acts(path, mark.version, newest, refreshed))
     return Watched(Mark(id=mark.id or now, version=newest), acts)
 
 
@@ -103,15 +104,16 @@ def refuse_another(path: str, watched: Watched | None, checkpoint: str) -> None:
         )
 
 
-def _find_acts(path: str, after: int, newest: int) -> Iterator[str]:
+def _find_acts(path: str, after: int, newest: int, refreshed: bool) -> Iterator[str]:
     """A sentence for each commit that took rows away or changed them, and that no run made."""
     for version in range(after + 1, newest + 1):
         actions = read_commit(path, version)
         if actions is None:
             continue  # cleaned from the log: it is older than any run looks back
         info: dict = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
-        if _key_of(info) is None and any(_takes_rows(action) for action in actions):
-            yield f"{_describe(path, version, info)} (version {version} of the target)"
+        if not is_of_run(info) and any(_takes_rows(action) for action in actions):
+            said = f"{_describe(path, version, info, refreshed)} (version {version} of the target)"
+            yield f"{said}; what it changed is computed again" if refreshed else said
 
 
 def _key_of(info: dict) -> str | None:
@@ -128,10 +130,12 @@ def _takes_rows(action: dict) -> bool:
     return bool(action.get("add", {}).get("dataChange") and action["add"].get("deletionVector"))
 
 
-def _describe(path: str, version: int, info: dict) -> str:
+def _describe(path: str, version: int, info: dict, refreshed: bool) -> str:
     """One act in a sentence. Predicates are left out: they may quote a value."""
     operation, told = info.get("operation", "a commit"), info.get("operationParameters", {})
     metrics = info.get("operationMetrics", {})
+    if operation == "RESTORE" and refreshed:
+        return f"RESTORE to version {told.get('version', '?')} by somebody"
     if operation == "RESTORE":
         return _describe_restore(path, version, str(told.get("version", "")))
     for verb, names in _COUNTS.items():

@@ -62,6 +62,7 @@ class Position(_Note):
     `seen`: checkpoint generation (`pipeline/step/generation`) -> its newest batch that is taken
     account of: the sink has it, or it is due, or given up. `before`: those of them that the target
     had before the sink followed it. `sent`: what no report tells of yet. `got`: rows it ever got.
+    `places`: of a sink that becomes what the target is, the columns by which it replaces rows.
     """
 
     sink: str
@@ -71,6 +72,7 @@ class Position(_Note):
     given_up: list[GivenUp] = []
     sent: list[Sent] = []
     got: int = 0
+    places: list[str] | None = None
     schema_version: int = 1
 
     @property

@@ -129,6 +129,7 @@ def _note(plan: Plan, batch: Batch, survey: Survey, counts: Counts) -> Note:
         why=made.why,
         scanned=sum_read(made.computing) if made.computing is not None else (0, 0),
         size=made.size,
+        seen=made.seen,
     )
 
 

@@ -83,7 +83,7 @@ def _find_in(
         if any(action.get("remove", {}).get("dataChange") for action in actions):
             changing.append(version)
     try:
-        return _read_images(session, path, changing) if changing else None
+        return read_images(session, path, changing) if changing else None
     except PySparkException as error:
         if not is_feed_missing(error):
             raise
@@ -98,7 +98,8 @@ def _is_reshaped(session: SparkSession, path: str, version: int) -> bool:
     return before != after
 
 
-def _read_images(session: SparkSession, path: str, versions: list[int]) -> DataFrame:
+def read_images(session: SparkSession, path: str, versions: list[int]) -> DataFrame:
+    """The rows of a table as some commits took them in and out, by its change feed."""
     runs = list(_list_runs(versions))
     if len(runs) <= _RANGES:
         read = (read_feed(session, path, *run) for run in runs)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from ..backlog import find_foreign
 from ..checkpoint import Checkpoint, noted_parts, plan_nothing
 from ..errors import PreflightError
 from ..sources import Inputs
@@ -25,6 +26,7 @@ from ..spark.groups import check_groups_kept, mark_input
 from ..spark.kept import keep_rows
 from ..spark.lists import explode_groups
 from ..spark.pruning import Spans
+from ..spark.table_setup import locate_target
 from ..spark.tables import FEW_ROWS
 from ..spec import Step
 from ..spec.definition import changed_parts, digest_parts
@@ -60,9 +62,9 @@ def open_commits(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, Refre
 
 
 def _plan_asked(run: Run, step: Step) -> None:
-    """Plan a batch where a person asked for one, or edited the step since a report told of it, so
-    that it is computed also where nothing is new in the inputs. Raises PreflightError where there
-    is nothing yet that could be computed again."""
+    """Plan a batch where a person asked for one, edited the step since a report told of it, or
+    wrote to its table, so that it is computed also where nothing is new in the inputs. Raises
+    PreflightError where there is nothing yet that could be computed again."""
     place, asked = run.checkpoint(step), run.mode.redo is not None
     checkpoint = Checkpoint.below(place)
     if checkpoint.newest_commit is None and asked:
@@ -73,7 +75,9 @@ def _plan_asked(run: Run, step: Step) -> None:
         )
     if checkpoint.newest_commit is None or checkpoint.open_batch is not None:
         return
-    if asked or changed_parts(noted_parts(place), digest_parts(step, run.pipeline.folder)):
+    edited = changed_parts(noted_parts(place), digest_parts(step, run.pipeline.folder))
+    path = locate_target(run.spark, step, run.paths)
+    if asked or edited or find_foreign(path, run.paths.home(step.name)):
         run.rights.check(step.name)
         plan_nothing(place)
 

@@ -14,6 +14,7 @@ from ..spark.tables import frame_of, written_batches
 from ..spec import SYSTEM_COLUMNS, Refill, Step
 from .following import Followers
 from .outlet import Outlet
+from .owing import due_whole
 from .run import Run
 from .tally import Tally
 
@@ -95,19 +96,16 @@ def _ask_mirrored(
     """Batches of a step with `groups` that are asked for by their keys, or else the whole target:
     of what went since a time its rows tell nothing. Args: written: newest batch by generation.
     home: the generation at work."""
+    if not wanted.keys:
+        whole = due_whole(outlet, session, written, home)
+        return [] if whole is None else [whole]
     counts, now = outlet.count_batches(session, F.lit(True)), datetime.now(UTC)
-    if wanted.keys:
-        there = {f"{one}/{n}" for one, newest in written.items() for n in range(newest + 1)}
-        return [
-            Due(key=key, rows=counts.get(key, 0), since=now, again=True, mirrored=True)
-            for key in wanted.keys
-            if key in there
-        ]
-    newest = home if home in written else max(written, default="")
-    if not newest:
-        return []
-    key, rows = f"{newest}/{written[newest]}", sum(counts.values())
-    return [Due(key=key, rows=rows, since=now, again=True, mirrored=True, whole=True)]
+    there = {f"{one}/{n}" for one, newest in written.items() for n in range(newest + 1)}
+    return [
+        Due(key=key, rows=counts.get(key, 0), since=now, again=True, mirrored=True)
+        for key in wanted.keys
+        if key in there
+    ]
 
 
 def _tell_older(tally: Tally, rows: int) -> None:

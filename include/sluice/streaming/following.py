@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +26,7 @@ from ..sinks import Preparation, prepare_sink
 from ..spark.tables import written_batches
 from ..spec import SinkKind, Step
 from .outlet import Outlet, Taken, is_after
+from .owing import due_of, due_whole, follow_places, refused_by
 from .run import Run
 from .tally import Tally
 
@@ -76,7 +78,7 @@ class Followers:
 
     def follow(self, session: SparkSession, tally: Tally, entries: Sequence[Entry] = ()) -> None:
         """Give each sink what it lacks: older batches first, then those that have just ended."""
-        fresh = [_due(entry) for entry in entries]
+        fresh = [due_of(entry) for entry in entries]
         exact = {entry.batch.key for entry in entries if not entry.batch.replayed}
         passing = [title for title in self._sinks if title not in self._durable]
         for title in passing:
@@ -137,7 +139,7 @@ class Followers:
     def _explain(self, title: str, due: Due) -> Due:
         """A batch that is not tried, and why."""
         error = self._out.get(title)
-        return due if error is None else _told(due, error)
+        return due if error is None else refused_by(due, error)
 
     def _try(self, session: SparkSession, title: str, due: Due, fresh: bool) -> Sent | Due:
         """A batch as it was sent, or as it stays due."""
@@ -151,7 +153,7 @@ class Followers:
             if isinstance(why, TransientError):
                 self._out[title] = why
             self._refused.add((title, due.key))
-            return _told(due, why)
+            return refused_by(due, why)
         told = asdict(taken)
         return Sent(key=due.key, run_id=self._run.run_id, home=self._home, **told)
 
@@ -168,7 +170,8 @@ class Followers:
                     f"{title} follows the target from here on: whether it has what the target took "
                     "in before is not known, and `sluice deliver` with --all sends what it lacks"
                 )
-            return Position(sink=title, seen=written, before=written)
+            places = self._sinks[title].mirrored_by if self._outlet.mirrored else None
+            return Position(sink=title, seen=written, before=written, places=places)
         behind = {
             generation: newest
             for generation, newest in written.items()
@@ -176,6 +179,9 @@ class Followers:
         }
         if behind:
             position = position.owing(list(self._lacking(position, behind)))
+        if self._outlet.mirrored:
+            whole = partial(due_whole, self._outlet, self._run.spark, written, self._home)
+            position = follow_places(position, self._sinks[title].mirrored_by, whole, tally.warn)
         return self._keep_untold(position)
 
     def _lacking(self, position: Position, behind: dict[str, int]) -> Iterable[Due]:
@@ -223,18 +229,6 @@ class Followers:
 
     def _turn(self) -> AbstractContextManager[None]:
         return self._run.rights.turn_at_sinks(self._run.paths.positions(self._step.name))
-
-
-def _due(entry: Entry) -> Due:
-    counts = entry.batch.counts
-    rows, made = counts.written + counts.replaced, entry.batch.refresh
-    took = made is not None and made.deleted + made.updated > 0
-    return Due(key=entry.batch.key, rows=rows, since=datetime.now(UTC), mirrored=took)
-
-
-def _told(due: Due, error: SluiceError) -> Due:
-    person = not isinstance(error, TransientError)
-    return due.model_copy(update={"said": str(error), "needs_person": person})
 
 
 def _as_ours(error: Exception, title: str, hidden: frozenset[str]) -> SluiceError:

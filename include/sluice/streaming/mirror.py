@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ..backlog import find_refresh
 from ..checkpoint import Due, split_key
 from ..errors import SinkError
 from ..spark.columns import col
@@ -73,13 +74,16 @@ def find_change(
 
 
 def _read_images(session: SparkSession, table: str, key: str, title: str) -> DataFrame:
-    """The rows that the commit of a batch took in, and those that it took out. Raises SinkError
-    where the log does not have it any more."""
+    """The rows that came and went with a batch, and with what others did to the table since the
+    step's commit before (a row mended by hand, a RESTORE). Raises SinkError where the log does not
+    have it any more."""
     home, number = split_key(key)
     commit = find_commit(session, table, Transaction(f"sluice/{home}", number))
     if commit is None or commit.version < 0:
         raise _lost(key, title)
-    return read_feed(session, table, commit.version, commit.version)
+    found = find_refresh(table, home.rpartition("/")[0], before=commit.version)
+    first = commit.version if found is None else found[0] + 1
+    return read_feed(session, table, first, commit.version)
 
 
 def _changed(images: DataFrame, marks: dict[str, str]) -> DataFrame:
@@ -95,7 +99,7 @@ def _changed(images: DataFrame, marks: dict[str, str]) -> DataFrame:
 def _lost(key: str, title: str) -> SinkError:
     return SinkError(
         "what a batch took out of the target cannot be read any more: VACUUM, or the cleaning of "
-        "the log, took the commit or its change feed",
+        "the log, took the commit or its change feed, or somebody wrote while the feed was off",
         where=title,
         value=key,
         do=f"`sluice deliver NAME --sink '{title}' --all` makes the sink what the target is",

@@ -17,7 +17,7 @@ class Note:
     `oldest`, `newest`: event times, epoch microseconds. Of a step with `groups`: `versions` of its
     inputs and digest of the `query` that its table was computed from; `why` all of it was, empty
     where only the touched groups were; rows and bytes that were `scanned` for it, and `size` of all
-    files of the inputs, bytes.
+    files of the inputs, bytes; the version of the table up to which was `seen` what others did.
     """
 
     run_id: str
@@ -35,12 +35,13 @@ class Note:
     why: str = ""
     scanned: tuple[int, int] = (0, 0)
     size: int = 0
+    seen: int = 0
 
     def as_metadata(self) -> dict:
         """The note as JSON holds it."""
         inputs = {name: counts.model_dump() for name, counts in self.inputs.items()}
         told = {**asdict(self), "counts": self.counts.model_dump(), "inputs": inputs}
-        unsaid = () if self.versions else ("versions", "query", "why", "scanned", "size")
+        unsaid = () if self.versions else ("versions", "query", "why", "scanned", "size", "seen")
         unsaid = unsaid if inputs else (*unsaid, "inputs")
         return {name: one for name, one in told.items() if name not in unsaid}
 

@@ -15,7 +15,8 @@ class Made:
     """What a table of groups was made of. `versions`: of each input. `query`: digest of what
     computed it. `why`: all of it was computed, empty where only the touched groups were. `size`: of
     all files of the inputs, bytes. `computing`: what has computed it, once it has. `warning`: what
-    a person should know of it."""
+    a person should know of it. `seen`: version of the table up to which was looked for what others
+    did to it."""
 
     versions: Mapping[str, int]
     query: str
@@ -23,6 +24,7 @@ class Made:
     size: int = 0
     computing: DataFrame | None = None
     warning: str = ""
+    seen: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ..backlog import table_version
 from ..backlog.delta import TablePosition, find_commit_info, read_position
 from ..checkpoint import Checkpoint
 from ..errors import SourceError
@@ -22,6 +23,7 @@ from ..spark.history import is_feed_missing, is_history_gone
 from ..spark.kept import keep_rows
 from ..spark.pruning import Spans
 from ..spark.tables import frame_of
+from .beside import find_beside
 from .changes import NO_FEED, Changes, find_changes
 from .classify import mark_time
 from .commits import as_records, find_touched, union_records, with_origin
@@ -98,7 +100,8 @@ def _pin_versions(plan: Plan, refresh: Refresh, batch: Batch, before: Made | Non
         had = before.versions.get(name, -1) if before is not None else -1
         pin = newest[name] if until is None else _last_version(until)
         versions[name] = max(pin, had)
-    return Made({n: v for n, v in versions.items() if v is not None}, refresh.query)
+    known = {name: version for name, version in versions.items() if version is not None}
+    return Made(known, refresh.query, seen=table_version(plan.target.path) or 0)
 
 
 def _checkpoint(plan: Plan, number: int) -> Checkpoint:
@@ -146,16 +149,19 @@ def _compute(
 ) -> tuple[Touched | None, Batch]:
     """The groups that are computed, None for all; and the batch, read and computed once: its rows
     are counted, compared and written afterwards. Args: now: the versions to compute from."""
-    touched = None
+    touched, beside = None, None
     inputs = refresh.read(batch.frame.sparkSession, now.versions)
     records = _collect_records(plan, refresh, batch, changes.images)
     if batch.number:  # the first batch has all rows of all inputs
         records = kept.enter_context(keep_rows(records))
     why, size = changes.why, refresh.size(batch.frame.sparkSession)
     if not why:
+        beside, why = find_beside(kept, plan, now, records)
+    if not why:
         told = find_touched(kept, refresh, records, inputs)
         asked = refresh.to_redo(inputs, frame_of(records.sparkSession, plan.target.path))
         told = told if asked is None else told.union(asked)
+        told = told if beside is None else told.union(beside)
         groups = kept.enter_context(keep_rows(told.distinct()))
         touched = Touched(groups, Spans.of(groups))
         why = _why_whole(refresh, inputs, touched, size)

@@ -149,7 +149,7 @@ def _try_once(course: Course) -> bool:
 def _plan(course: Course) -> tuple[DataFrame, Plan]:
     run, step, tally = course.run, course.step, course.tally
     table = tally.facts.target or tally.facts.quarantine
-    _look_at_target(tally)
+    _look_at_target(tally, bool(step.groups))
     with run.rights.turn(step.name, table):  # it may create the tables
         frame, plan = plan_step(run, step, course.inputs, tally.facts.target)
     tally.warn(*course.inputs.warnings, *describe_abandoned(plan, run.spark))
@@ -159,11 +159,11 @@ def _plan(course: Course) -> tuple[DataFrame, Plan]:
     return frame, plan
 
 
-def _look_at_target(tally: Tally) -> None:
-    """Say what people did to the target since the last run. Raises PreflightError where it is
-    another table than the one that was filled."""
+def _look_at_target(tally: Tally, refreshed: bool) -> None:
+    """Say what people did to the target since the last run. Args: refreshed: the run undoes it.
+    Raises PreflightError where it is another table than the one that was filled."""
     target = tally.facts.target
-    watched = watch_table(target, read_mark(tally.checkpoint)) if target else None
+    watched = watch_table(target, read_mark(tally.checkpoint), refreshed) if target else None
     refuse_another(target, watched, tally.checkpoint)
     tally.account_for(watched)
 

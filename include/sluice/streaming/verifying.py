@@ -7,8 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
-from ..backlog import table_version
-from ..backlog.delta import find_commit_info
+from ..backlog import find_refresh, table_version
 from ..errors import PreflightError
 from ..quality.rules import compile_rules
 from ..report import Verification
@@ -39,7 +38,7 @@ def verify_groups(
     statics = find_statics(pipeline, step, paths, asks=False)
     refresh = Refresh.of(spark, pipeline, step, paths, statics)
     path = locate_target(spark, step, paths)
-    told = _read_note(path, f"sluice/{paths.home(step.name)}/", refresh)
+    told = _read_note(path, paths.home(step.name), refresh)
     version, versions = table_version(path), told["versions"]
     wanted = _compute_good(refresh, spark, versions, share)
     held = frame_of(spark, path, version).where(_is_sampled(map(col, step.groups), share))
@@ -53,9 +52,7 @@ def verify_groups(
 def _read_note(path: str, home: str, refresh: Refresh) -> dict:
     """What the table's last commit of the step tells. Raises PreflightError where none does, and
     where another query computed it."""
-    found = find_commit_info(
-        path, lambda told: str(told.get("sluice", "")).startswith(home) and "versions" in told
-    )
+    found = find_refresh(path, home)
     again = f"`sluice reset NAME --step {refresh.step.name}`, then `sluice run NAME`"
     if found is None:
         raise PreflightError(
