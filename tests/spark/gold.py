@@ -196,10 +196,12 @@ class Gold:
         found: Groups = defaultdict(Counter)
         if not Path(self.target(), "_delta_log").exists():
             return found
-        for row in self.table("daily", "_run_id").collect():
+        hidden = [name for name in self.query.groups if name.startswith("_")]
+        for row in self.table("daily", "_run_id", *hidden).collect():
             told = row.asDict()
             run = told.pop("_run_id")
             group = freeze([told[name] for name in self.query.groups])
+            told = {name: value for name, value in told.items() if name not in hidden}
             found[group][freeze(list(told.values())), run] += 1
         return found
 

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..backlog import table_version
 from ..errors import SourceError
 from ..spark.columns import ENGINE_COLUMNS, LATE_BY, col
-from ..spec import SYSTEM_COLUMNS, TableSource
+from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS, TableSource
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class StaticTable:
                 do="Mend the input, or run what writes the table first",
             ) from None
         ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, LATE_BY}
-        return frame.select(*[col(one) for one in frame.columns if one not in ours])
+        own = [n for n in frame.columns if n not in ours and not n.startswith(GROUP_PREFIX)]
+        return frame.select(*map(col, own))
 
     def _load(self, spark: SparkSession) -> DataFrame:
         reader = spark.read.format("delta")

@@ -19,7 +19,7 @@ from ..errors import SourceError, SpecError
 from ..report import COMMITS
 from ..spark.columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
 from ..spark.failure import ChangedTable, UnreadableFile
-from ..spec import SYSTEM_COLUMNS, TableSource, TableStart
+from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS, TableSource, TableStart
 from ..storage import replace_file
 from .intake import UNPACKED, BatchInput, Intake, Opening
 
@@ -135,9 +135,8 @@ class TableIntake(Intake[TableSource]):
                 ) from None
             raise
         ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, "_late_by_seconds"}
-        columns = [
-            col(name).alias(_CHANGES.get(name, name)) for name in frame.columns if name not in ours
-        ]
+        own = [n for n in frame.columns if n not in ours and not n.startswith(GROUP_PREFIX)]
+        columns = [col(name).alias(_CHANGES.get(name, name)) for name in own]
         nothing = F.lit(None).cast("string")
         return frame.select(
             *columns,

@@ -28,7 +28,7 @@ from .mixed import APART, GLOBAL, HALF, INDISTINCT, TOTALS, UNGROUPED, UNPARTED
 from .plans import items, kind, walk
 from .unfit import Reason, why_not_followed
 
-_ROW_BY_ROW = {
+ROW_BY_ROW = {
     *("Filter", "Sort", "SubqueryAlias", "View", "ResolvedHint", "CollectMetrics"),
     *("Repartition", "RepartitionByExpression", "RebalancePartitions", "EventTimeWatermark"),
 }
@@ -59,7 +59,7 @@ class Follower:
         self._spark, self._inputs, self._name_of, self._where = spark, inputs, name_of, where
         self._several = several
         self._operators: dict[str, Callable[..., Rows]] = {
-            **dict.fromkeys(_ROW_BY_ROW, lambda _, rows: rows),
+            **dict.fromkeys(ROW_BY_ROW, lambda _, rows: rows),
             **dict.fromkeys(("Generate", "LateralJoin"), self._spread),
             "Project": self._project,
             "Expand": self._expand,
@@ -83,7 +83,7 @@ class Follower:
             return self._join(node, asked)
         if name == "Filter":
             asked = [*asked, *equalities(node.condition())]
-        passes = name in _ROW_BY_ROW or name == "Project"
+        passes = name in ROW_BY_ROW or name == "Project"
         rows = [
             self.follow(child, _about(child, asked) if passes else ())
             for child in items(node.children())

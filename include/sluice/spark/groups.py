@@ -12,6 +12,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import SpecError, suggest
+from .carried import Carrier
 from .columns import col
 from .forms import Rows, is_among, trace
 from .grouped import Follower
@@ -33,6 +34,24 @@ def mark_input(frame: DataFrame, name: str) -> DataFrame:
     return marked.select(*[col(column).alias(column) for column in frame.columns])
 
 
+def carry_groups(
+    result: DataFrame,
+    inputs: Mapping[str, DataFrame],
+    groups: Mapping[str, Mapping[str, str]],
+    where: str,
+) -> DataFrame:
+    """The result with the groups of its rows in columns of their own. Args: as of
+    `check_groups_kept`, for the groups that the query does not select, and the inputs that say
+    them.
+
+    Raises SpecError for a query that mixes groups: one that is given their columns would not, and
+    say something else. And where an operator does not let them through.
+    """
+    spark, plan = result.sparkSession, _inlined(result)
+    known = resolve_inputs(inputs, groups, {}, where)
+    return Carrier(spark, known, [*groups], _input_of, where).carry(plan)
+
+
 def check_groups_kept(
     result: DataFrame,
     inputs: Mapping[str, DataFrame],
@@ -52,9 +71,7 @@ def check_groups_kept(
         through: name of an input whose rows belong to groups through those of others -> how.
     """
     known = resolve_inputs(inputs, groups, through or {}, where)
-    spark, plan = result.sparkSession, analyzed_plan(result)
-    if holds(spark, plan, "CTE"):  # a WITH that is not the outermost part of the query
-        plan = inline_with(spark, plan)
+    spark, plan = result.sparkSession, _inlined(result)
     nodes = list(list_nodes(spark, plan, _input_of))
     check_repeatable(spark, nodes, where)
     _check_read(spark, nodes, known, where)
@@ -64,6 +81,13 @@ def check_groups_kept(
     for group in groups:
         _check_column(spark, plan, rows, group, where, group in several)
     return lists
+
+
+def _inlined(frame: DataFrame) -> JavaObject:
+    """What a frame does, without a WITH."""
+    spark, plan = frame.sparkSession, analyzed_plan(frame)
+    # One that is not the outermost part of the query is not put in its place yet.
+    return inline_with(spark, plan) if holds(spark, plan, "CTE") else plan
 
 
 def _input_of(node: JavaObject) -> str:

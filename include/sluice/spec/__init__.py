@@ -1,6 +1,6 @@
 """What a pipeline is."""
 
-from .columns import SYSTEM_COLUMNS
+from .columns import GROUP_PREFIX, SYSTEM_COLUMNS
 from .connection import Connection, connection_variable, read_connection
 from .dedup import Dedup, EventTime
 from .delta_sink import DeltaSink
@@ -36,6 +36,7 @@ from .trial_source import RateSource, SocketSource, TrialSource
 from .trigger import AVAILABLE_NOW, Interval, Trigger, describe_trigger, never_ends, trigger_kind
 
 __all__ = [
+    "GROUP_PREFIX",
     "AVAILABLE_NOW",
     "After",
     "ONLY",

@@ -4,6 +4,9 @@ import re
 
 from .model import FieldError
 
+GROUP_PREFIX = "_group_"
+"""Of the name of a group that the result of a query does not show: it is kept in a column beside
+the user's."""
 SYSTEM_COLUMNS = ("_run_id", "_batch_id", "_batch_key", "_source", "_ingested_at")
 """What every target has beside the user's columns. `_batch_key` (pipeline, step, checkpoint
 generation, batch) is the one by which a batch's rows are found again."""

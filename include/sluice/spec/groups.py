@@ -3,6 +3,7 @@ so may ask for."""
 
 from typing import TYPE_CHECKING
 
+from .columns import GROUP_PREFIX
 from .delta_sink import CHANGE_FEED
 from .model import FieldError
 from .table_source import TableSource
@@ -146,8 +147,12 @@ def _check_expressions(step: "Step") -> None:
             "inputs",
         )
     for column, said in step.groups.items():
-        if column.startswith("_"):
-            raise FieldError("names that start with `_` are kept", "groups", column)
+        if column.startswith("_") and not column.startswith(GROUP_PREFIX):
+            raise FieldError(
+                "names that start with `_` are kept; a group that the query does not select is "
+                f"called `{GROUP_PREFIX}` and a name",
+                *("groups", column),
+            )
         if not isinstance(said, dict):
             continue
         for name in said:

@@ -11,7 +11,7 @@ from ..errors import SpecError
 from ..spark.columns import BATCH_KEY, RESCUED
 from ..spark.executors import fit_to_executors
 from ..spark.tables import frame_of, written_batches
-from ..spec import SYSTEM_COLUMNS, Refill, Step
+from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS, Refill, Step
 from .following import Followers
 from .outlet import Outlet
 from .owing import due_whole
@@ -77,7 +77,8 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
 
 
 def _own_columns(schema: StructType) -> list[str]:
-    return [name for name in schema.names if name not in (*SYSTEM_COLUMNS, RESCUED)]
+    own = [name for name in schema.names if name not in (*SYSTEM_COLUMNS, RESCUED)]
+    return [name for name in own if not name.startswith(GROUP_PREFIX)]
 
 
 def _asked(prefix: str, wanted: Refill) -> Column | None:

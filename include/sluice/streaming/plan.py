@@ -17,7 +17,7 @@ from ..sources import Inputs
 from ..spark.columns import BATCH_KEY, MALFORMED, RESCUED, SOURCE, UNREADABLE, col
 from ..spark.custom_state import Declared
 from ..spark.tables import Transaction
-from ..spec import MalformedLimit, RuleSpec, Step
+from ..spec import GROUP_PREFIX, MalformedLimit, RuleSpec, Step
 from .classify import refusal_columns
 from .copies import Copies
 from .outlet import Outlet
@@ -130,7 +130,7 @@ class Plan:
             self.target.path,
             self.target.replaces,
             self.schema,
-            self.columns.names,
+            [name for name in self.columns.names if not name.startswith(GROUP_PREFIX)],
             self.step.key_names,
             self.place.folder,
             self.place.root,

@@ -16,9 +16,10 @@ from ..spark.columns import (
 )
 from ..spark.estimates import scanned_bytes
 from ..spark.grouped_inputs import Through
+from ..spark.groups import carry_groups, mark_input
 from ..spark.pruning import length_of
 from ..spark.tables import table_bytes
-from ..spec import Pipeline, Step, TableSource, Window, group_expressions
+from ..spec import GROUP_PREFIX, Pipeline, Step, TableSource, Window, group_expressions
 from ..spec.definition import digest_parts
 from ..storage import Paths
 from .redo import choose_time, find_groups, lies_in
@@ -113,8 +114,14 @@ class Refresh:
         return {name: version for name, version in found.items() if version is not None}
 
     def compute(self, inputs: Mapping[str, DataFrame]) -> DataFrame:
-        """What the query makes of its inputs."""
-        return query_tables(inputs, self.folder, self.step.transform or "")
+        """What the query makes of its inputs, and the groups that it does not select."""
+        reference = self.step.transform or ""
+        kept = {name: said for name, said in self.groups.items() if name.startswith(GROUP_PREFIX)}
+        if not kept:
+            return query_tables(inputs, self.folder, reference)
+        marked = {name: mark_input(inputs[name], name) for name in self.grouped}
+        made = query_tables({**inputs, **marked}, self.folder, reference)
+        return carry_groups(made, marked, kept, self.where)
 
     def compute_some(self, inputs: Mapping[str, DataFrame], touched: Touched) -> DataFrame:
         """What the query makes of the rows of some groups. Of a row that belongs to several it
