@@ -63,6 +63,11 @@ OF_SUMS = {
           count(DISTINCT customer) AS people, array_sort(collect_list(id)) AS ids
           FROM source GROUP BY 1"""
     ),
+    "group_that_is_not_selected": Query(
+        """SELECT customer, sum(amount) AS total, count(*) AS rows FROM source
+          GROUP BY date(at), customer""",
+        {"_group_day": "date(at)"},
+    ),
     "several_rows_a_group": Query(
         "SELECT date(at) AS day, product, sum(quantity) AS sold FROM source GROUP BY 1, 2"
     ),

@@ -46,9 +46,9 @@ class Step(Spec):
     relative to the YAML; with `inputs` it sees each by its name."""
     groups: Groups = {}
     """Refresh by group: columns of the result, and the SQL over a row of an input that says which
-    group it belongs to (`{day: date(at)}`; by input where they differ), or a list of several. A run
-    computes again the groups that new commits touch, from the whole inputs, and replaces those that
-    changed."""
+    group it belongs to (`{day: date(at)}`; by input where they differ), or a list of several; one
+    that the query does not select is called `_group_` and a name. A run computes again the groups
+    that new commits touch, from the whole inputs, and replaces those that changed."""
     refresh: Literal["always", "auto", "never"] = "auto"
     """Of a step with `groups`: compute only those that are touched (`always`), all of them in each
     run (`never`), or what costs less by the sizes of files."""
