@@ -69,6 +69,10 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
+        # Else a sort takes 64 MB and a broadcast 4 MB of the heap, which Java has to clear and to
+        # collect: of runs over a handful of rows these were a third of all bytes taken.
+        "spark.buffer.pageSize": "1m",
+        "spark.broadcast.blockSize": "64k",
         # A test's batch holds a handful of rows: compiling code for it and planning it twice took
         # a quarter of its time. Tests of parity and of size do both.
         **INTERPRETED,
