@@ -14,6 +14,7 @@ from sluice.checkpoint import begin_anew
 from sluice.errors import ExitCode
 from sluice.report import Counts
 
+from .kept import Kept
 from .shop import RULES, Shop, order
 
 FIELDS = {"order_id": "string", "amount": "double", "at": "timestamp", "region": "string"}
@@ -31,11 +32,10 @@ def sale(number: int, amount: float = 1.0, **more: object) -> dict:
     return order(number, **{"day": 20, "amount": amount, "region": "eu", **more})
 
 
-@pytest.fixture
-def shop(spark, tmp_path) -> Shop:
-    """A shop whose tables exist, with a first order far from all others in region `us`."""
+@pytest.fixture(scope="module")
+def kept(spark, tmp_path_factory) -> Kept[Shop]:
     shop = Shop(
-        tmp_path,
+        tmp_path_factory.mktemp("kept") / "shop",
         source={"schema": FIELDS},
         sink={"kind": "delta", "partition_by": ["region"]},
         rules=RULES,
@@ -43,7 +43,13 @@ def shop(spark, tmp_path) -> Shop:
     )
     shop.land(sale(100, region="us"))
     assert shop.run().status == "done"
-    return shop
+    return Kept(spark, shop)
+
+
+@pytest.fixture
+def shop(kept) -> Shop:
+    """A shop whose tables exist, with a first order far from all others in region `us`."""
+    return kept.put_back()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from sluice.errors import ExitCode
 from typer.testing import CliRunner
 
 from tests.spark.factories import Project
+from tests.spark.kept import Kept
 
 ORDER = {"id": "string", "n": "bigint", "at": "timestamp"}
 KEYED = {
@@ -44,9 +45,14 @@ def make(spark, folder, step: dict) -> Project:
     return made
 
 
+@pytest.fixture(scope="module")
+def kept(spark, tmp_path_factory) -> Kept[Project]:
+    return Kept(spark, make(spark, tmp_path_factory.mktemp("kept") / "shop", KEYED))
+
+
 @pytest.fixture
-def shop(spark, tmp_path) -> Project:
-    return make(spark, tmp_path, KEYED)
+def shop(kept) -> Project:
+    return kept.put_back()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from sluice.errors import ExitCode
 
 from tests.spark.factories import Project
+from tests.spark.kept import Kept
 
 ORDER = {"id": "string", "n": "bigint", "at": "timestamp"}
 STEP = {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}}
@@ -25,14 +26,19 @@ def begin(spark, folder) -> Project:
     return Project(spark, folder, source, {**STEP, "sink": {"kind": "delta"}})
 
 
-@pytest.fixture
-def shop(spark, tmp_path) -> Project:
-    """A step that has written three batches of two rows."""
-    made = begin(spark, tmp_path)
+@pytest.fixture(scope="module")
+def kept(spark, tmp_path_factory) -> Kept[Project]:
+    made = begin(spark, tmp_path_factory.mktemp("kept") / "shop")
     for number in (1, 3, 5):
         made.land(f"{number}.json", order(number) + order(number + 1))
         assert made.run().error is None
-    return made
+    return Kept(spark, made)
+
+
+@pytest.fixture
+def shop(kept) -> Project:
+    """A step that has written three batches of two rows."""
+    return kept.put_back()
 
 
 def do(shop: Project, statement: str) -> None:

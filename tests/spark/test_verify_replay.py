@@ -14,6 +14,7 @@ from sluice.streaming.replay import verify_by_replay
 from typer.testing import CliRunner
 
 from tests.spark.gold import AFTER, BEFORE, dying
+from tests.spark.kept import Kept
 from tests.spark.shop import Shop, order
 
 LATEST = {"order_by": ["amount desc"]}
@@ -48,14 +49,19 @@ def invoke(*asked: str) -> tuple[Result, str]:
     return told, " ".join(told.output.split())
 
 
-@pytest.fixture
-def shop(tmp_path):
-    """One run."""
-    shop = Shop(tmp_path, dedup=LATEST)
+@pytest.fixture(scope="module")
+def kept(spark, tmp_path_factory) -> Kept[Shop]:
+    shop = Shop(tmp_path_factory.mktemp("kept") / "shop", dedup=LATEST)
     shop.land(order(7), order(7, amount=2.0), order(8))
     shop.land(order(9), order(40, amount=-1.0), BROKEN)
     shop.run()
-    return shop
+    return Kept(spark, shop)
+
+
+@pytest.fixture
+def shop(kept) -> Shop:
+    """One run."""
+    return kept.put_back()
 
 
 def table_of(shop: Shop, name: str = "paid") -> str:
