@@ -7,10 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sluice.errors import ExitCode
-from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
+from sluice.runner import run_pipeline
+from sluice.spec import RunRequest
+from sluice.verify.runs import VICTIMS, kill_run, start_run
 
 PATIENCE = 600.0
 """Seconds within which an undisturbed run ends."""
+MOST = 50
+"""Runs that drain a backlog, at most."""
+
+
+def drain_here(yaml: Path, root: Path) -> int:
+    """Run undisturbed in the tests' own session, until nothing is new; returns how many runs that
+    took. A process of its own costs ten seconds more, and is no other to what a dead one left.
+    """
+    for number in range(1, MOST):
+        report = run_pipeline(RunRequest(pipeline=str(yaml), root=str(root)))
+        report.check()
+        if report.exit_code is ExitCode.NOTHING_NEW:
+            return number
+        assert report.exit_code is ExitCode.DONE, report.error
+    raise AssertionError(f"{MOST} runs did not drain {yaml}")
 
 
 @dataclass
@@ -42,4 +59,4 @@ class Killer:
 
     def drain(self) -> None:
         """Run undisturbed, until nothing is new."""
-        drain(self.yaml, self.root, self.log)
+        drain_here(self.yaml, self.root)

@@ -12,9 +12,10 @@ from contextlib import suppress
 
 import pytest
 from sluice.errors import ExitCode
-from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
+from sluice.verify.runs import VICTIMS, kill_run, start_run
 
 from tests.crash.kafka_shop import KafkaShop, make_records
+from tests.crash.killing import drain_here
 
 KILLS = int(os.environ.get("SLUICE_KAFKA_KILLS", "2"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
@@ -105,7 +106,7 @@ def test_killed_runs_from_kafka_lose_and_double_nothing_in_delta_postgresql_and_
             length = time.monotonic() - started
     for _, act in acts:
         act()
-    runs += drain(shop.yaml, shop.root, shop.log)
+    runs += drain_here(shop.yaml, shop.root)
     assert shop.differences(spark) == []
     print(
         f"\n{kills} kills in {runs} runs, seed {SEED}, {time.monotonic() - began:.0f} s: "

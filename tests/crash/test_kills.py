@@ -13,8 +13,9 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.report import Counts
 from sluice.verify.roots import count_rows
-from sluice.verify.runs import VICTIMS, drain, kill_run, start_run
+from sluice.verify.runs import VICTIMS, kill_run, start_run
 
+from tests.crash.killing import drain_here
 from tests.spark.shop import RULES, Shop, order
 
 KILLS = int(os.environ.get("SLUICE_CRASH_SIZE", "4"))
@@ -76,11 +77,11 @@ def test_killed_runs_end_in_the_tables_and_counts_of_a_run_that_was_never_killed
             length = time.monotonic() - started
     for lines in waiting:
         killed.land(*lines)
-    drain(killed.yaml, killed.root, killed.folder / "run.log")
+    drain_here(killed.yaml, killed.root)
     calm = Shop(tmp_path / "calm")
     for lines in backlog:
         calm.land(*lines)
-    drain(calm.yaml, calm.root, calm.folder / "run.log")
+    drain_here(calm.yaml, calm.root)
     found, wanted = results(killed, spark), results(calm, spark)
     print(f"\n{kills} kills, seed {SEED}, {time.monotonic() - began:.0f} s: {found[2].line}")
     assert found[0] == wanted[0]

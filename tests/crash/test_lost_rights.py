@@ -12,8 +12,8 @@ from sluice.errors import ExitCode
 from sluice.report import list_reports
 from sluice.spec import RunRequest
 from sluice.storage import PROJECT, Paths
-from sluice.verify.runs import drain
 
+from tests.crash.killing import drain_here
 from tests.spark.shop import Shop, order
 
 
@@ -59,7 +59,7 @@ def test_a_driver_whose_task_is_gone_writes_nothing_and_says_why(spark, shop):
     report = list_reports(shop.root / "reports" / "orders")[0]
     assert "the process that asked for this run is gone" in report.error and report.counts.read == 0
     assert shop.ids(spark) == []
-    drain(shop.yaml, shop.root, shop.folder / "drain.log")
+    drain_here(shop.yaml, shop.root)
     assert shop.ids(spark) == ["o1", "o2"]
 
 
@@ -78,5 +78,5 @@ def test_a_driver_that_was_outranked_writes_nothing_not_even_a_report(spark, sho
     )  # it wraps where the path is long
     assert "this run's lease was taken over" in said
     assert shop.ids(spark) == [] and not list_reports(shop.root / "reports" / "orders")
-    drain(shop.yaml, shop.root, shop.folder / "drain.log")
+    drain_here(shop.yaml, shop.root)
     assert shop.ids(spark) == ["o1", "o2"]
