@@ -13,7 +13,7 @@ from sluice.verify.roots import count_rows
 from tests.crash.killing import Killer
 from tests.spark.several import Ads, clicked, shown
 
-KILLS = int(os.environ.get("SLUICE_JOIN_KILLS", "2"))
+KILLS = int(os.environ.get("SLUICE_JOIN_KILLS", "1"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 COLUMNS = ("ad", "id", "at", "clicked")
 

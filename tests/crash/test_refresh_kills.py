@@ -16,7 +16,7 @@ from sluice.verify.roots import count_rows
 
 from tests.crash.killing import Killer
 
-KILLS = int(os.environ.get("SLUICE_REFRESH_KILLS", "2"))
+KILLS = int(os.environ.get("SLUICE_REFRESH_KILLS", "1"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 STEPS = {
     "daily": (

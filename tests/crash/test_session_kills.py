@@ -14,7 +14,7 @@ from tests.crash.killing import Killer
 from tests.spark.factories import Project
 from tests.spark.sessions import COLUMNS, ROWS, SOURCE, STEP, Hit, find_sessions, lines
 
-KILLS = int(os.environ.get("SLUICE_SESSION_KILLS", "2"))
+KILLS = int(os.environ.get("SLUICE_SESSION_KILLS", "1"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 
 
