@@ -123,14 +123,16 @@ def check(shop: Shop, spark, rows: list[dict], kind: str) -> None:
 
 @pytest.fixture
 def racers(tmp_path):
-    """Two processes that have run before: how long a run takes is known."""
+    """Two processes that have run before: their sessions are up, and how long a run takes is
+    known."""
     pair = [Racer(tmp_path / f"racer-{number}.log") for number in range(2)]
+    calm = [Shop(tmp_path / f"calm-{number}") for number in range(2)]
     try:
-        for number, racer in enumerate(pair):
-            calm = Shop(tmp_path / f"calm-{number}")
-            calm.land(order(1))
-            racer.start(schedule(calm))
-            assert racer.wait() is ExitCode.DONE
+        for number in range(2):  # the first run waits for the session, the second is as any later
+            for racer, shop in zip(pair, calm, strict=True):
+                shop.land(order(number))
+                racer.start(schedule(shop))
+            assert [racer.wait() for racer in pair] == [ExitCode.DONE] * 2
         yield pair
     finally:
         for racer in pair:
