@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test ui bench chaos crash lint schema lock clean
+.PHONY: help install demo test ui bench chaos crash cuts lint schema lock clean
 
 PORT ?= 8080
 ROOT ?= .sluice
@@ -69,6 +69,10 @@ crash: $(READY) ## Kill N runs, KAFKA_KILLS from Kafka, JOIN_KILLS of a join, SE
 	  SLUICE_KAFKA_KILLS=$(or $(KAFKA_KILLS),30) SLUICE_JOIN_KILLS=$(or $(JOIN_KILLS),20) \
 	  SLUICE_SESSION_KILLS=$(or $(SESSION_KILLS),20) SLUICE_REFRESH_KILLS=$(or $(REFRESH_KILLS),20) \
 	  $(BIN)/python -m pytest -q -s tests/crash/test_kills.py tests/crash/test_kafka_kills.py tests/crash/test_join_kills.py tests/crash/test_session_kills.py tests/crash/test_refresh_kills.py tests/crash/test_races.py tests/e2e/test_killed_supervisor.py
+
+cuts: $(READY) ## Cut EXAMPLES drawn backlogs and DAYS retail files over batches and runs in every way, and compare with plain computations
+	@SLUICE_EXAMPLES=$(or $(EXAMPLES),1000) SLUICE_DAYS=$(or $(DAYS),200) \
+	  $(BIN)/python -m pytest -q -s tests/spark/test_law_2_any_cut.py tests/spark/test_retail.py
 
 lint: $(INSTALLED) ## Check style, format, types and the direction of imports
 	@$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """The retail pipeline over daily files, in one run and as they arrive, against plain Python."""
 
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -14,13 +15,15 @@ from tests.retail_files import Expected, count_by_hand, find_real_files, generat
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
-CHUNKS = (40, 7, 1, 100, None)
+DAYS = int(os.environ.get("SLUICE_DAYS", "50"))
+"""Files that are taken, a day each: 200 are all of the real ones."""
+CHUNKS = (10, 7, 1, 25, None)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> list[Path]:
-    return find_real_files() or generate_files(
-        tmp_path_factory.mktemp("retail") / "files", days=160, rows=40
+    return find_real_files()[:DAYS] or generate_files(
+        tmp_path_factory.mktemp("retail") / "files", days=DAYS, rows=40
     )
 
 
