@@ -65,7 +65,7 @@ def test_after_every_run_the_table_is_the_query_over_all_rows(spark, tmp_path, m
         if chance.random() < 0.3:
             raise OSError("the machine is gone")
 
-    for round_ in range(4):
+    for round_ in range(3):
         for file in range(chance.randint(1, 4)):
             rows = [
                 line(
