@@ -2,7 +2,7 @@
 
 A layer's processes share nothing: a Spark session, an Airflow database or an imported library of
 one never reaches the next. Most of a short Spark run keeps one core busy, and tests of Airflow and
-of servers often wait: so the long layer that shares a session runs beside those.
+of servers often wait: so some layers run side by side, the longest begun first.
 """
 
 import subprocess
@@ -33,18 +33,28 @@ REFRESHED = (
 """Those of steps with `groups`: as well."""
 APART = {STATEFUL: "stateful", REFRESHED: "refreshed"}
 """Tests that have a process of their own, and what it is called."""
-LANES = (
-    (("spark",), ("pipelines",)),
-    (("unit",), ("golden",), ("dags",), ("servers",), ("bad_input",), STATEFUL),
-    (("e2e", "browser"), ("crash",), REFRESHED),
+LAYERS = (
+    ("spark",),
+    REFRESHED,
+    ("crash",),
+    ("e2e", "browser"),
+    ("servers", "bad_input"),
+    STATEFUL,
+    ("unit",),
+    ("dags",),
+    ("golden",),
+    ("pipelines",),
 )
-"""The lanes run side by side, the layers of a lane one after the other. `pipelines` holds the tests
-that `sluice new` writes; a layer without tests is left out."""
+"""The layers, about the longest first: what is begun last is short, so that all end at about the
+same time. `pipelines` holds the tests that `sluice new` writes; a layer without tests is left
+out."""
+AT_ONCE = 3
+"""Layers that run side by side on two cores: some of them wait."""
 NOT_TESTS = {"benchmarks"}
 
 
-def find_lanes(tests: Path = TESTS) -> list[list[tuple[str, ...]]]:
-    """The lanes, with the layers whose folders hold tests.
+def find_layers(tests: Path = TESTS) -> list[tuple[str, ...]]:
+    """The layers, with their folders that hold tests.
 
     Raises SystemExit for a folder of tests that belongs to no layer.
     """
@@ -53,20 +63,14 @@ def find_lanes(tests: Path = TESTS) -> list[list[tuple[str, ...]]]:
         for path in tests.rglob("test_*.py")
         if path.parent != tests
     } - NOT_TESTS
-    unknown = there - {_home(folder) for lane in LANES for layer in lane for folder in layer}
+    unknown = there - {_home(folder) for layer in LAYERS for folder in layer}
     if unknown:
         folders = ", tests/".join(sorted(unknown))
         raise SystemExit(
-            f"tests/{folders}: no layer runs these tests; add them to LANES in tests/run.py"
+            f"tests/{folders}: no layer runs these tests; add them to LAYERS in tests/run.py"
         )
-    return [
-        [
-            folders
-            for layer in lane
-            if (folders := tuple(folder for folder in layer if _home(folder) in there))
-        ]
-        for lane in LANES
-    ]
+    meant = (tuple(folder for folder in layer if _home(folder) in there) for layer in LAYERS)
+    return [folders for folders in meant if folders]
 
 
 def _home(folder: str) -> str:
@@ -97,15 +101,10 @@ def run_layer(folders: tuple[str, ...], arguments: list[str]) -> tuple[int, Coun
         return code, count_outcomes(results)
 
 
-def run_lint() -> list[tuple[int, Counter]]:
+def run_lint() -> tuple[int, Counter]:
     """Run `make lint`, which counts as one test."""
     code = run_aloud("lint", ["make", "-s", "lint"])
-    return [(code, Counter(failed=1) if code else Counter(passed=1))]
-
-
-def run_lane(layers: list[tuple[str, ...]], arguments: list[str]) -> list[tuple[int, Counter]]:
-    """Run the layers of a lane, also after one failed."""
-    return [run_layer(folders, arguments) for folders in layers]
+    return code, Counter(failed=1) if code else Counter(passed=1)
 
 
 def run_aloud(name: str, command: list[str]) -> int:
@@ -141,11 +140,11 @@ def count_outcomes(results: Path) -> Counter:
 def main(arguments: list[str]) -> int:
     """Run the linters and all layers, also after one failed; arguments are for each pytest."""
     began = time.monotonic()
-    lanes = find_lanes()
-    with ThreadPoolExecutor(len(lanes) + 1) as pool:
+    layers = find_layers()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         running = [pool.submit(run_lint)]
-        running += [pool.submit(run_lane, lane, arguments) for lane in lanes]
-        ended = [result for lane in running for result in lane.result()]
+        running += [pool.submit(run_layer, folders, arguments) for folders in layers]
+        ended = [layer.result() for layer in running]
     total = sum((counts for _, counts in ended), Counter())
     worst = next((code for code, _ in ended if code), 0)
     shown = ", ".join(

@@ -15,21 +15,21 @@ def make_tests(folder, *names):
 
 def test_the_tests_of_the_users_pipelines_are_a_layer(tmp_path):
     tests = make_tests(tmp_path, "unit/test_a.py", "pipelines/test_orders.py")
-    assert run.find_lanes(tests) == [[("pipelines",)], [("unit",)], []]
+    assert run.find_layers(tests) == [("unit",), ("pipelines",)]
 
 
 def test_a_layer_without_tests_is_left_out(tmp_path):
     tests = make_tests(tmp_path, "unit/test_a.py", "e2e/test_b.py", "pipelines/conftest.py")
-    assert run.find_lanes(tests) == [[], [("unit",)], [("e2e",)]]
+    assert run.find_layers(tests) == [("e2e",), ("unit",)]
 
 
 def test_a_folder_of_tests_that_no_layer_runs_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="tests/mine: no layer runs these tests"):
-        run.find_lanes(make_tests(tmp_path, "mine/test_a.py"))
+        run.find_layers(make_tests(tmp_path, "mine/test_a.py"))
 
 
 def test_every_folder_of_tests_is_run():
-    assert [folders for lane in run.find_lanes() for folders in lane]
+    assert run.find_layers()
 
 
 def test_the_tests_over_states_run_once_beside_the_others_of_their_folder():
