@@ -151,6 +151,16 @@ def land_visits(landing: Path, day: int, ids: range, seconds: int = 5) -> None:
     unfinished.rename(landing / f"{at:%Y-%m-%d}.json")
 
 
+def list_visits(landing: Path) -> list[tuple]:
+    """Every visit that was landed, as its table has it."""
+    found = []
+    for file in sorted(landing.glob("*.json")):
+        for visit in map(json.loads, file.read_text().splitlines()):
+            at = datetime.fromisoformat(visit["at"]).replace(tzinfo=None)
+            found.append((visit["id"], at, visit["page"], visit["seconds"]))
+    return found
+
+
 @contextmanager
 def start_service(folder: Path, postgres: PostgresServer) -> Iterator[AirflowService]:
     """Start Airflow over `folder`, with its metadata in PostgreSQL and a viewer beside the admin.
