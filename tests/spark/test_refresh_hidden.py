@@ -87,11 +87,15 @@ def test_a_group_that_is_not_selected_is_carried_beside_the_rows_and_tells_them_
 
 
 def test_a_query_that_mixes_groups_is_refused_though_it_does_not_select_them(spark, tables):
-    for query in (
-        "SELECT sum(amount) AS s FROM orders",
-        "SELECT user, 1 FROM orders GROUP BY user",
-    ):
-        with pytest.raises(SpecError, match="puts rows of several groups|one row of all groups"):
+    mixing = {
+        "SELECT sum(amount) AS s FROM orders": "one row of all groups",
+        "SELECT user, count(*) AS n FROM orders GROUP BY user": "GROUP BY without",
+        "SELECT DISTINCT user FROM orders": "DISTINCT over columns without",
+        "SELECT user FROM orders UNION SELECT user FROM refunds": "DISTINCT over columns without",
+        "SELECT user FROM orders EXCEPT SELECT user FROM refunds": "EXCEPT of queries that",
+    }
+    for query, what in mixing.items():
+        with pytest.raises(SpecError, match=what):
             run(spark, query, tables)
 
 
