@@ -2,6 +2,7 @@
 query over the inputs, at the versions that the run recorded."""
 
 import json
+import random
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -68,6 +69,23 @@ class Gold:
     def sql(self, statement: str, table: str = "orders") -> None:
         """Do something to an input; `{table}` is its name."""
         self.spark.sql(statement.format(table=f"delta.`{self.path(table)}`"))
+
+    def meddle(self, chance: random.Random) -> None:
+        """Somebody writes to the target, where there is one."""
+        newest = table_version(self.target())
+        if newest is None:
+            return
+        table, group = f"delta.`{self.target()}`", f"`{next(iter(self.query.groups))}`"
+        some = f"pmod(xxhash64({group}), 2) = {chance.randrange(2)}"
+        act = chance.choice(
+            [
+                f"DELETE FROM {table} WHERE {some}",
+                f"INSERT INTO {table} SELECT * FROM {table} WHERE {some}",
+                f"RESTORE TABLE {table} TO VERSION AS OF {chance.randint(0, newest)}",
+                f"TRUNCATE TABLE {table}",
+            ]
+        )
+        self.spark.sql(act)
 
     @contextmanager
     def unseen(self) -> Iterator[None]:

@@ -1,5 +1,5 @@
-"""Refresh by group, by property: whatever befalls the inputs, and wherever runs die, a table is the
-batch query over its inputs, and only groups that changed are written again.
+"""Refresh by group, by property: whatever befalls the inputs, whatever people write to the table
+and wherever runs die, it is the batch query over its inputs, and only groups that changed are written.
 
 `SLUICE_REFRESHES` says how many histories are drawn for each query, from `SLUICE_SEED` on; without
 it a few queries of different kinds have one each. `make chaos REFRESHES=3` draws three for all.
@@ -51,6 +51,9 @@ def test_after_every_run_the_table_is_the_query_over_the_inputs_and_the_report_t
     for left in range(RUNS, 0, -1):
         lake.advance(left)
         if chance.random() < 0.25:
+            gold.meddle(chance)
+            held = gold.groups()
+        elif chance.random() < 0.25:
             gold.die(chance.choice(DEATHS))
             if left > 1 and chance.random() < 0.5:
                 lake.advance(left)
