@@ -1,5 +1,6 @@
 """Refresh by group, by property: whatever befalls the inputs, whatever people write to the table
-and wherever runs die, it is the batch query over its inputs, and only groups that changed are written.
+and wherever runs die, it is the batch query over its inputs, and only groups that changed are
+written again.
 
 `SLUICE_REFRESHES` says how many histories are drawn for each query, from `SLUICE_SEED` on; without
 it a few queries of different kinds have one each. `make chaos REFRESHES=3` draws three for all.
