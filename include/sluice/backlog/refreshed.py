@@ -25,7 +25,7 @@ def find_foreign(path: str, step: str, newest: int | None = None) -> dict[int, s
     if found is None or last is None:
         return {}
     foreign = {}
-    for version in range((found[1].get("seen") or found[0]) + 1, last + 1):
+    for version in range(found[1].get("seen", found[0]) + 1, last + 1):
         actions = read_commit(path, version) or []
         info: dict = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
         files = (action.get(kind, {}) for action in actions for kind in ("add", "remove"))

@@ -114,8 +114,8 @@ def find_touched(
 ) -> DataFrame:
     """The groups that records belong to, one or several rows each.
 
-    Args: inputs: as they are computed from. Of a row that has gone or changed since a record's
-    input told of it, its own record says to which groups it belonged.
+    Args: inputs: as they are computed from. A row that was joined to a key before, and is not any
+    more, has a record of its own, which says its groups.
     """
     if not refresh.through:
         return explode_groups(records.select(f"{CHANGE}.group.*"), refresh.several)

@@ -15,8 +15,9 @@ def due_of(entry: Entry) -> Due:
     """A batch that has just ended."""
     counts = entry.batch.counts
     rows, made = counts.written + counts.replaced, entry.batch.refresh
-    took = made is not None and made.deleted + made.updated > 0
-    return Due(key=entry.batch.key, rows=rows, since=datetime.now(UTC), mirrored=took)
+    # Also where each group came out as it was: what others took from the table went before it.
+    touched = made is not None and made.touched > 0
+    return Due(key=entry.batch.key, rows=rows, since=datetime.now(UTC), mirrored=touched)
 
 
 def due_whole(
