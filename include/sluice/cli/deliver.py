@@ -33,7 +33,10 @@ def deliver(
     ] = False,
     since: Annotated[
         datetime | None,
-        typer.Option(formats=MOMENTS, help="The same, of what the target took in from then on."),
+        typer.Option(
+            formats=MOMENTS,
+            help="The same, of what the target took in from then on; of a step with `groups` all of it.",
+        ),
     ] = None,
     key: Annotated[
         list[str] | None,

@@ -126,8 +126,9 @@ def _refuse(
             "two rows of one batch have the same keys, and nothing says which of them is to stay",
             where=f"table {sink.table}",
             value=sink.keys,
-            do="Write the step's `dedup.keys` as the sink's `keys`, or more columns; or reduce "
-            "to one row a key in the transform",
+            do="Write columns as the sink's `keys` that tell any two rows apart: the step's "
+            "`dedup.keys`, or its groups and what it groups by besides; or reduce to one row a key "
+            "in the transform",
         ) from None
     if error.state in ("22021", "22P05"):
         refuse_characters(rows, sink, written)
