@@ -35,7 +35,7 @@ def deliver(
         datetime | None,
         typer.Option(
             formats=MOMENTS,
-            help="The same, of what the target took in from then on; of a step with `groups` all of it.",
+            help="The same, of what the target took in from then on; of a step with `groups` all.",
         ),
     ] = None,
     key: Annotated[
