@@ -20,7 +20,7 @@ from ..query import (
     topics_of,
 )
 from ..report import latest_report, report_path
-from ..spec import SYSTEM_COLUMNS, Pipeline, Step, find_pipelines, load_pipeline
+from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS, Pipeline, Step, find_pipelines, load_pipeline
 from ..storage import is_remote
 from .app import Name, Root, Spec, app, err, find_reports, load, out, pipelines_folder
 from .rows import Format, format_rows
@@ -127,7 +127,7 @@ def _read(
     query = f"SELECT * FROM {name}{condition} LIMIT {limit}"  # noqa: S608 (a person's own query)
     answer = query_tables(query, {table.full_name: table}, _say, limit)
     refused = table.step if table.name.endswith("__quarantine") else None
-    shown = [n for n, name in enumerate(answer.names) if all_columns or name not in _INTERNAL]
+    shown = [n for n, name in enumerate(answer.names) if all_columns or not _is_internal(name)]
     hiding = (hide_values(answer.names, row, hidden, refused) for row in answer.rows())
     rows = [tuple(row[n] for n in shown) for row in hiding]
     count = count_rows(table)
@@ -218,3 +218,7 @@ def open_report(
     out.print(str(path))
     if not is_remote(path) and not webbrowser.open(Path(path).as_uri()):
         err.print("no browser could be opened here; open the file above", style="yellow")
+
+
+def _is_internal(column: str) -> bool:
+    return column in _INTERNAL or column.startswith(GROUP_PREFIX)
