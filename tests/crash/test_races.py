@@ -18,7 +18,7 @@ from sluice.verify.roots import count_rows
 from tests.crash.racer import Racer
 from tests.spark.shop import Shop, order
 
-RACES = int(os.environ.get("SLUICE_RACES", "2"))
+RACES = int(os.environ.get("SLUICE_RACES", "3"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 WHOLE = Window(start="2026-01-01", end="2026-02-01")
 
