@@ -1,13 +1,16 @@
 """Refresh by group where an input has no group of its own: what changes in it has the groups of the
 rows computed that are joined to its key, found in the files that can hold it."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 from sluice.backlog import table_version
+from sluice.cli import app
 from sluice.errors import ExitCode
 from sluice.spec import Redo, Window, load_pipeline
 from sluice.streaming.verifying import verify_groups
+from typer.testing import CliRunner
 
 from tests.spark.gold import BEFORE, Gold
 from tests.spark.gold_commits import create_table
@@ -90,6 +93,19 @@ def test_a_change_that_nobody_can_read_any_more_has_all_computed(gold):
     )
     change(gold, "id = 1")
     assert "changed or deleted rows while its change feed was off" in gold.refresh().whole
+
+
+def test_an_input_that_was_read_as_a_whole_before_is_read_commit_by_commit_after_a_reset(gold):
+    gold.query = replace(WORTH, inputs=("orders",), static=("products",), through={})
+    error = gold.run().error
+    assert "before: orders, products; now: one" in error
+    assert "`sluice reset gold --step daily` has all computed again" in error
+    reset = [
+        *("reset", "--spec", str(gold.write()), "--root", str(gold.folder / "root")),
+        *("--step", "daily", "--yes"),
+    ]
+    assert CliRunner().invoke(app, reset).exit_code == 0
+    assert gold.refresh().touched == DAYS
 
 
 def test_its_table_is_verified_in_part_and_redone_in_a_range(gold):

@@ -38,13 +38,18 @@ def _refuse_other_inputs(run: Run, plan: Plan, manifest: Manifest) -> None:
     now = now if len(now) > 1 else []
     if before == now or not _has_begun(plan):
         return
+    reset = f"sluice reset {run.pipeline.name} --step {plan.step.name}"
+    anew = (
+        f"`{reset}` has all computed again, and what differs is written"
+        if plan.refresh is not None
+        else f"`{reset} --tables` reads everything again"
+    )
     raise PreflightError(
         "the checkpoint belongs to other inputs, or to these in another order: it would take how "
         "far one was read for how far another was",
         where=f"{plan.where}: inputs",
         value=f"before: {', '.join(before) or 'one'}; now: {', '.join(now) or 'one'}",
-        do="Write them as they were. Or begin anew: `sluice reset "
-        f"{run.pipeline.name} --step {plan.step.name} --tables` reads everything again",
+        do=f"Write them as they were. Or begin anew: {anew}",
     )
 
 
