@@ -15,6 +15,8 @@ from pyspark.sql import functions as F
 from sluice.errors import SpecError
 from sluice.spark.groups import check_groups_kept, mark_input
 
+from tests.spark.views import cached_tables, query_views
+
 Frames = dict[str, DataFrame]
 DAY = {"day": {"orders": "date(at)", "refunds": "date(at)"}}
 SCHEMAS = {
@@ -37,9 +39,7 @@ class Case:
         """What it makes of the tables."""
         if not isinstance(self.query, str):
             return self.query(frames)
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(name)
-        return spark.sql(self.query)
+        return query_views(spark, self.query, frames)
 
     def check(self, spark, frames: Frames, *read: str) -> dict[str, frozenset[str]]:
         """By input, the groups of which a row has several. Raises SpecError where it does not fit.
@@ -83,11 +83,8 @@ def random_rows(spark, seed: int) -> Frames:
 @pytest.fixture(scope="module")
 def tables(spark):
     """Random rows in each of the tables."""
-    frames = random_rows(spark, 20260101)
-    yield frames
-    for name, frame in frames.items():
-        frame.unpersist()
-        spark.catalog.dropTempView(name)
+    with cached_tables(spark, random_rows(spark, 20260101)) as frames:
+        yield frames
 
 
 def double(value: int | None) -> int | None:

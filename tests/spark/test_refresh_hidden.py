@@ -13,6 +13,7 @@ from sluice.streaming.verifying import verify_groups
 from tests.spark.gold_queries import Query
 from tests.spark.test_groups_fit import among, random_rows, rows_of
 from tests.spark.test_refresh_history import add, fates, open_gold, order
+from tests.spark.views import cached_tables, query_views
 
 HIDDEN = "_group_day"
 SAID = {"orders": "date(at)", "refunds": "date(at)"}
@@ -50,21 +51,16 @@ CARRIED = {
 
 @pytest.fixture(scope="module")
 def tables(spark):
-    frames = random_rows(spark, 20260101)
-    yield frames
-    for name, frame in frames.items():
-        frame.unpersist()
-        spark.catalog.dropTempView(name)
+    with cached_tables(spark, random_rows(spark, 20260101)) as frames:
+        yield frames
 
 
 def run(spark, query, frames):
     """The query over some frames, with the group carried, and the frames that are marked."""
     read = [name for name in SAID if name in query]
     marked = {name: mark_input(frames[name], name) for name in read}
-    for name, frame in {**frames, **marked}.items():
-        frame.createOrReplaceTempView(name)
     groups = {HIDDEN: {name: SAID[name] for name in read}}
-    plain = spark.sql(query)
+    plain = query_views(spark, query, {**frames, **marked})
     return plain, carry_groups(plain, marked, groups, "step daily"), marked, groups
 
 

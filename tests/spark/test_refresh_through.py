@@ -11,6 +11,8 @@ from sluice.errors import SpecError
 from sluice.spark.grouped_inputs import Through
 from sluice.spark.groups import check_groups_kept, mark_input
 
+from tests.spark.views import cached_tables, query_views
+
 Frames = dict[str, DataFrame]
 SCHEMAS = {
     "orders": "id int, item int, shop int, at timestamp",
@@ -133,17 +135,8 @@ def random_rows(spark, seed: int) -> Frames:
 
 @pytest.fixture(scope="module")
 def tables(spark):
-    frames = random_rows(spark, 20260101)
-    yield frames
-    for name, frame in frames.items():
-        frame.unpersist()
-        spark.catalog.dropTempView(name)
-
-
-def run(spark, query: str, frames: Frames) -> DataFrame:
-    for name, frame in frames.items():
-        frame.createOrReplaceTempView(name)
-    return spark.sql(query)
+    with cached_tables(spark, random_rows(spark, 20260101)) as frames:
+        yield frames
 
 
 def check(spark, query: str, frames: Frames, through: Through = ITEM) -> None:
@@ -151,7 +144,7 @@ def check(spark, query: str, frames: Frames, through: Through = ITEM) -> None:
     read = [name for name in ("orders", "refunds") if name in query]
     marked = {name: mark_input(frames[name], name) for name in (*read, "products")}
     met = Through(through.key, {n: said for n, said in through.others.items() if n in read})
-    made = run(spark, query, {**frames, **marked})
+    made = query_views(spark, query, {**frames, **marked})
     check_groups_kept(made, marked, DAY, "step daily", {"products": met})
 
 
@@ -167,9 +160,9 @@ def find_strange(spark, query: str, frames: Frames, key: object) -> set[object]:
     that is joined to it."""
     products, days = frames["products"], set()
     of_key = products["item"].eqNullSafe(key)
-    before = by_day(run(spark, query, frames))
+    before = by_day(query_views(spark, query, frames))
     for other in (products.where(~of_key), products.union(products.where(of_key))):
-        after = by_day(run(spark, query, {**frames, "products": other}))
+        after = by_day(query_views(spark, query, {**frames, "products": other}))
         days |= {day for day in before.keys() | after.keys() if before[day] != after[day]}
     touched = set()
     for name in ("orders", "refunds"):

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..backlog import table_version
 from ..errors import SourceError
-from ..spark.columns import ENGINE_COLUMNS, LATE_BY, col
-from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS, TableSource
+from ..spark.columns import col, own_columns
+from ..spec import TableSource
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,7 @@ class StaticTable:
                 where=self.place,
                 do="Mend the input, or run what writes the table first",
             ) from None
-        ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, LATE_BY}
-        own = [n for n in frame.columns if n not in ours and not n.startswith(GROUP_PREFIX)]
-        return frame.select(*map(col, own))
+        return frame.select(*map(col, own_columns(frame.columns)))
 
     def _load(self, spark: SparkSession) -> DataFrame:
         reader = spark.read.format("delta")

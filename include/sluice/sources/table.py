@@ -17,9 +17,9 @@ from ..backlog import (
 from ..checkpoint import Checkpoint
 from ..errors import SourceError, SpecError
 from ..report import COMMITS
-from ..spark.columns import DEFECT, ENGINE_COLUMNS, RAW, RESCUED, SOURCE, col
+from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, own_columns
 from ..spark.failure import ChangedTable, UnreadableFile
-from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS, TableSource, TableStart
+from ..spec import TableSource, TableStart
 from ..storage import replace_file
 from .intake import UNPACKED, BatchInput, Intake, Opening
 
@@ -134,8 +134,7 @@ class TableIntake(Intake[TableSource]):
                     do="Mend the source, or run what writes the table first",
                 ) from None
             raise
-        ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, "_late_by_seconds"}
-        own = [n for n in frame.columns if n not in ours and not n.startswith(GROUP_PREFIX)]
+        own = own_columns(frame.columns)
         columns = [col(name).alias(_CHANGES.get(name, name)) for name in own]
         nothing = F.lit(None).cast("string")
         return frame.select(

@@ -6,6 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
+from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS
+
 RAW = "_raw"
 """The record as it came (text formats), else NULL."""
 DEFECT = "_defect"
@@ -79,3 +81,9 @@ def source_text(kind: DataType) -> Column:
 def col(name: str) -> Column:
     """The column called `name`, whatever characters it has."""
     return F.col(quote(name))
+
+
+def own_columns(names: Sequence[str]) -> list[str]:
+    """Those columns of a table of a step that are the user's."""
+    ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, LATE_BY}
+    return [name for name in names if name not in ours and not name.startswith(GROUP_PREFIX)]

@@ -4,14 +4,13 @@ from datetime import UTC, datetime
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from ..checkpoint import Checkpoint, Due, noted_generation
 from ..errors import SpecError
-from ..spark.columns import BATCH_KEY, RESCUED
+from ..spark.columns import BATCH_KEY, own_columns
 from ..spark.executors import fit_to_executors
 from ..spark.tables import frame_of, written_batches
-from ..spec import GROUP_PREFIX, SYSTEM_COLUMNS, Refill, Step
+from ..spec import Refill, Step
 from .following import Followers
 from .outlet import Outlet
 from .owing import due_whole
@@ -51,7 +50,7 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
         path,
         step.dedup is not None and bool(step.dedup.order_by),
         table.schema,
-        _own_columns(table.schema),
+        own_columns(table.schema.names),
         step.key_names,
         run.pipeline.folder,
         run.paths.root,
@@ -74,11 +73,6 @@ def deliver_step(run: Run, step: Step, tally: Tally, wanted: Refill) -> None:
         followers.demand(dues, bool(wanted.keys), tally)
         _tell_older(tally, table.where(F.col(BATCH_KEY).isNull()).count())
     followers.follow(run.spark, tally)
-
-
-def _own_columns(schema: StructType) -> list[str]:
-    own = [name for name in schema.names if name not in (*SYSTEM_COLUMNS, RESCUED)]
-    return [name for name in own if not name.startswith(GROUP_PREFIX)]
 
 
 def _asked(prefix: str, wanted: Refill) -> Column | None:

@@ -14,10 +14,10 @@ from ..quality.malformed import MAX_MALFORMED, judge_malformed
 from ..quality.rules import RowRule, row_result
 from ..report import RuleResult
 from ..sources import Inputs
-from ..spark.columns import BATCH_KEY, MALFORMED, RESCUED, SOURCE, UNREADABLE, col
+from ..spark.columns import BATCH_KEY, MALFORMED, RESCUED, SOURCE, UNREADABLE, col, own_columns
 from ..spark.custom_state import Declared
 from ..spark.tables import Transaction
-from ..spec import GROUP_PREFIX, MalformedLimit, RuleSpec, Step
+from ..spec import MalformedLimit, RuleSpec, Step
 from .classify import refusal_columns
 from .copies import Copies
 from .outlet import Outlet
@@ -130,7 +130,7 @@ class Plan:
             self.target.path,
             self.target.replaces,
             self.schema,
-            [name for name in self.columns.names if not name.startswith(GROUP_PREFIX)],
+            own_columns(self.columns.names),
             self.step.key_names,
             self.place.folder,
             self.place.root,
