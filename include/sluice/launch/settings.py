@@ -11,8 +11,8 @@ from .jvm_flags import HEAP, executor_options, java_options, quarter_of
 from .s3 import s3_settings
 
 SMALL_BACKLOG = 128 * 10**6
-"""Bytes below which compiling for speed costs more than it gives. C1 alone ÷ C2 late, CPU-seconds of
-a first load: 64 MB of CSV 24 ÷ 28, 128 MB 37 ÷ 34; 124 MB of flat JSON 32 ÷ 33, 231 MB of nested
+"""Bytes below which compiling for speed costs more than it gives. C1 alone ÷ C2 late, CPU-seconds
+of a first load: 64 MB of CSV 24 ÷ 28, 128 MB 37 ÷ 34; 124 MB of flat JSON 32 ÷ 33, 231 MB of nested
 48 ÷ 41; 25 MB of Parquet 26 ÷ 31, 50 MB 40 ÷ 40."""
 
 _STATE = "spark.sql.streaming.stateStore"
@@ -46,7 +46,7 @@ _FIXED = {
     # the row) instead of the end of the run.
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.codingErrorAction": "true",
-    # `from_json` otherwise asks for each field whether a filter was pushed down to it: none ever is.
+    # `from_json` else asks at each field whether a filter was pushed down to it: none ever is.
     "spark.sql.json.filterPushdown.enabled": "false",
     # Renames through `FileSystem`: through `FileContext` each file of a checkpoint on a disk costs
     # eight processes (`readlink`), a twentieth of a small run.
