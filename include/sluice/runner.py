@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .backlog import clean_step, measure_pipeline
+from .backlog import clean_step, measure_pipeline, note_idle_audits
 from .backlog.due import Waiting
 from .backlog.queues import Queues
 from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
@@ -79,6 +79,8 @@ def _run(pipeline: Pipeline, story: Story, rights: Rights, progress: Progress) -
         waiting = _probe(pipeline, story, queues)
         if waiting.nothing:
             queues.drained.update(queues.arrivals)
+            if story.mode.is_scheduled:
+                note_idle_audits(pipeline, story.paths, list(waiting.backlog.values()))
             for step in pipeline.steps:  # what a run that was killed left
                 for told in _clean(pipeline, story, rights, step):
                     _log.warning("%s: %s", step.name, told)

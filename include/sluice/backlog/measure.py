@@ -210,16 +210,15 @@ def _look_at_change(
 
 
 def note_idle_audits(pipeline: Pipeline, paths: Paths, backlog: list[StepBacklog]) -> None:
-    """Note the listings that found nothing, so that the next probe asks the queue alone; a note
-    that cannot be written costs one listing more."""
+    """Note the listings that found nothing, so that the next probe asks the queue alone, or the
+    folders for their times; a note that cannot be written costs one listing more."""
     for step, found in zip(pipeline.steps, backlog, strict=True):
         if found.audited is None or found.amount or found.open_batch:
             continue
         try:
             for number, one in enumerate(step.streams.values()):
                 checkpoint = Checkpoint.below(paths.checkpoint(step.name), number)
-                if one.source.queue is not None:
-                    probe_of(one.source).note_listing(checkpoint, found.audited)
+                probe_of(one.source).note_listing(checkpoint, found.audited)
         except Exception:  # noqa: BLE001 (a disk's or a store's; the probe has its answer all the same)
             _log.warning(
                 "the listing of %s was not noted, so the next probe lists again",

@@ -36,7 +36,7 @@ class StepBacklog:
     open_batch: bool = False
     last_run: datetime | None = None
     audited: datetime | None = None
-    """When the whole folder was listed although a queue names its new files; UTC."""
+    """When a look at the whole folder began; UTC."""
     redefined: str = ""
     """What a person should know of rows that were judged before the file was edited."""
     inputs: dict[str, str] = field(default_factory=dict)

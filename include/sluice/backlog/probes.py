@@ -12,6 +12,7 @@ from .globs import any_folder, any_name
 from .kafka import describe_losses, measure_topics
 from .notified import Arrivals, ask_queue, take_arrivals
 from .probe import RECORD_BYTES, Probe, Range, StepBacklog, Waiting
+from .unchanged import is_unchanged, note_unchanged
 from .waiting import waiting_files
 
 
@@ -47,7 +48,9 @@ class FileProbe(Probe[FileSource]):
         answer = ask_queue(self.source, checkpoint) if notified else None
         if answer is not None:
             return Waiting(count_files(step, answer.planned, answer.warnings), answer.doubt)
-        began = datetime.now(UTC) if notified else None
+        if not notified and is_unchanged(self.source, checkpoint):
+            return Waiting(count_files(step, [], []))
+        began = datetime.now(UTC)
         return Waiting(count_files(step, *waiting_files(self.source, checkpoint), began))
 
     def take(self, checkpoint: Checkpoint, hold: int) -> Arrivals | None:
@@ -56,8 +59,12 @@ class FileProbe(Probe[FileSource]):
         return take_arrivals(self.source, checkpoint, hold) if notified else None
 
     def note_listing(self, checkpoint: Checkpoint, began: datetime) -> None:
-        """The queue alone is asked until the next audit."""
-        note_audit(self.source, checkpoint, began)
+        """The queue alone is asked until the next audit; or no file is looked at while the folders
+        are as they are."""
+        if self.source.queue is not None:
+            note_audit(self.source, checkpoint, began)
+        else:
+            note_unchanged(self.source, checkpoint, began)
 
     def select(self, where: str, time: EventTime | None, window: Window) -> Range:
         """The files of the window, in the archive as well. Raises SourceError when the folder is
