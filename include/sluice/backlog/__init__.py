@@ -29,7 +29,7 @@ from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
 from .probe import RECORD_BYTES, Range, StepBacklog
 from .refreshed import describe_foreign, find_foreign, find_refresh
-from .waiting import find_altered, waiting_files
+from .waiting import find_altered, look_for_files, waiting_files
 from .watch import Watched, mark_behind, read_mark, refuse_another, watch_table, write_mark
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "is_hidden",
     "keep_unreadable",
     "list_files",
+    "look_for_files",
     "mark_behind",
     "measure_expired",
     "measure_pipeline",

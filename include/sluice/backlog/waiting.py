@@ -1,6 +1,7 @@
 """The files of a folder that no batch has read yet."""
 
 from itertools import takewhile
+from typing import NamedTuple
 
 from ..checkpoint.log import Checkpoint, SeenFile
 from ..spec import FileSource
@@ -15,8 +16,32 @@ _LISTED_AGAIN = {"name": 900, "folder": 2}
 of a page, so that one request shows what is new."""
 
 
+_FEW, _MANY = 1_000, 5_000
+"""Files that are quickly told one by one, and files that are not quickly listed."""
+
+
+class Look(NamedTuple):
+    """What a look at a folder found. `waiting`: files the next run would read, oldest first;
+    `told`: what a person should know about the others; `listed`: how many files there are."""
+
+    waiting: list[LandedFile]
+    told: list[str]
+    listed: int
+
+    @property
+    def is_crowded(self) -> bool:
+        """True where few files wait among so many that one who knows them should not list."""
+        return len(self.waiting) <= _FEW and self.listed >= _MANY
+
+
 def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[LandedFile], list[str]]:
-    """Files the next run would read, oldest first, and what a person should know about the others.
+    """What a look says of the files that wait, and of the others."""
+    look = look_for_files(source, checkpoint)
+    return look.waiting, look.told
+
+
+def look_for_files(source: FileSource, checkpoint: Checkpoint) -> Look:
+    """Find the files that no batch has read.
 
     A file is known by its path: one that was overwritten after it was read is not read again, and
     says so here (with `ordered_by` only the newest are looked at).
@@ -24,7 +49,8 @@ def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[Land
     committed = checkpoint.log_offset(checkpoint.newest_commit)
     seen = {f.path: f for f in checkpoint.seen_files()}
     waiting, changed = [], []
-    for landed in list_files(source, _list_after(source, seen, committed)):
+    listed = list_files(source, _list_after(source, seen, committed))
+    for landed in listed:
         known = seen.get(landed.path)
         if known is None or known.log_id > committed:
             waiting.append(landed)
@@ -34,7 +60,7 @@ def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[Land
         f"{len(changed)} file(s) changed after they were read and are not read again: "
         f"{', '.join(changed[:3])}; land a correction under a new name"
     )
-    return waiting, [note] if changed else []
+    return Look(waiting, [note] if changed else [], len(listed))
 
 
 def find_altered(source: FileSource, checkpoint: Checkpoint, batch: int) -> list[str]:

@@ -12,8 +12,8 @@ from ..backlog import (
     is_hidden,
     keep_unreadable,
     list_files,
+    look_for_files,
     source_root,
-    waiting_files,
 )
 from ..checkpoint import Checkpoint
 from ..errors import TransientError
@@ -49,8 +49,8 @@ class FileIntake(Intake[FileSource]):
 
     @classmethod
     def of(cls, opening: Opening[FileSource]) -> Self:
-        """The files of a backfill's range, those that a queue named, or those that a listing
-        finds."""
+        """The files of a backfill's range, those that a queue named, or those that a look at the
+        folder finds; of a crowded one they are told to Spark, which would list it twice."""
         source, chosen, arrivals = opening.source, opening.chosen, opening.arrivals
         if opening.checkpoint is None:
             return cls(source, [], opening.landing)
@@ -58,7 +58,9 @@ class FileIntake(Intake[FileSource]):
             return cls(source, chosen.files, chosen.path, chosen.pattern)
         if arrivals is not None and not arrivals.listed:
             return cls(source, arrivals.files, opening.named, named=True)
-        return cls(source, waiting_files(source, opening.checkpoint)[0])
+        look = look_for_files(source, opening.checkpoint)
+        named = look.is_crowded
+        return cls(source, look.waiting, opening.named if named else None, named=named)
 
     def _expect(self, files: list[LandedFile]) -> None:
         self.files, self.sizes = files, {f.path: f.size for f in files}

@@ -1,4 +1,5 @@
-"""Files that are known by name, handed to Spark so that it lists nothing.
+"""Files that are known by name, because a queue named them or because they are few in a crowded
+folder, handed to Spark so that it lists nothing.
 
 Spark's file source takes one path, and a glob of names costs three requests a file, one after the
 other, and knows no name with a colon. But where a folder holds the log that Spark's own file sink
@@ -12,14 +13,14 @@ from pyspark.sql import SparkSession
 
 from ..backlog import LandedFile
 from ..spark.jvm import java_uri
-from ..storage import open_path, replace_file
+from ..storage import is_remote, open_path, replace_file
 
 _BLOCK = 32 * 2**20
 
 
 def write_names(spark: SparkSession, folder: str, files: list[LandedFile]) -> None:
-    """Write the log that makes Spark's file source read just these files of a bucket from a
-    folder; anew for each stream."""
+    """Write the log that makes Spark's file source read just these files from a folder; anew for
+    each stream."""
     log = open_path(folder) / "_spark_metadata"
     log.mkdir(parents=True, exist_ok=True)
     entries = [json.dumps(_sink_entry(spark, landed)) for landed in files]
@@ -34,7 +35,7 @@ def _sink_entry(spark: SparkSession, landed: LandedFile) -> dict:
     """
     address = java_uri(spark, landed.path)
     return {
-        "path": address,
+        "path": address if is_remote(landed.path) else f"file://{address}",
         "size": landed.size,
         "isDir": False,
         "modificationTime": int(landed.modified * 1000),
