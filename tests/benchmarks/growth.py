@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,6 +17,8 @@ from tests.benchmarks.process import Cost, run_measured, run_sluice
 
 HERE = Path(__file__).parent
 FEW, NEW, ROWS_A_DAY = 100, 10, 2_000
+RESTED = 3
+"""Seconds after which the time of a folder tells its next change from its last."""
 
 
 class Growing:
@@ -88,8 +91,11 @@ class Growing:
         return self._sluice("run", root)
 
     def probe_after(self, count: int) -> Cost:
-        """The question whether anything is new, after so many files."""
+        """The question whether anything is new, after so many files: as a schedule asks it, after
+        an idle look that noted the folder, which has to rest for that."""
         self.land(count)
+        time.sleep(RESTED)
+        self._sluice("run", self.state(count))
         return self._sluice("plan", self.state(count))
 
     def _sluice(self, verb: str, root: Path) -> Cost:
