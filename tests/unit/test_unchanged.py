@@ -212,6 +212,15 @@ def test_nothing_is_noted_where_folders_may_be_shown_with_old_times(shop, monkey
         assert shop.probe() == 0 and not shop.note.exists()
 
 
+def test_a_note_that_cannot_be_written_costs_a_look_more_and_nothing_else(shop, monkeypatch):
+    def refuse(*_):
+        raise OSError("no space left on the device")
+
+    monkeypatch.setattr(unchanged, "replace_file", refuse)
+    shop.rest()
+    assert [shop.probe(), shop.probe()] == [0, 0] and not shop.note.exists()
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/mountinfo"), reason="Linux alone tells them")
 def test_the_kinds_of_file_systems_are_those_that_linux_tells():
     assert unchanged._file_systems()[os.stat("/proc").st_dev] == "proc"

@@ -28,6 +28,21 @@ def _versions(path: str) -> list[int]:
     return [int(number) for number in numbers if number.isdigit()]
 
 
+def noted_writes(path: str) -> dict[str, int] | None:
+    """Application id -> the number of its newest write, as Delta noted it beside the newest commit
+    (the log's checksum file); None where it noted nothing of them, or of another commit."""
+    version = table_version(path) or 0
+    file = open_path(path) / "_delta_log" / f"{version:020}.crc"
+    try:
+        noted = json.loads(file.read_text(encoding="utf-8"))
+        infos = [action.get("commitInfo") for action in read_commit(path, version) or ()]
+        if noted["txnId"] not in [info.get("txnId") for info in infos if info]:
+            return None
+        return {write["appId"]: int(write["version"]) for write in noted["setTransactions"]}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
 def table_id(path: str) -> str | None:
     """The id that Delta gave a table when it was made; None where its first commit is cleaned from
     the log, or there is no table."""

@@ -19,7 +19,7 @@ from ..checkpoint import Checkpoint
 from ..errors import TransientError
 from ..spark.failure import UnplannedFiles, UnreadableFile
 from ..spec import FileSource
-from ..storage import is_remote, open_path
+from ..storage import in_bucket, is_remote, open_path
 from .file_stream import Place, open_stream
 from .intake import UNPACKED, BatchInput, Intake, Opening
 from .named import write_names
@@ -58,8 +58,9 @@ class FileIntake(Intake[FileSource]):
             return cls(source, chosen.files, chosen.path, chosen.pattern)
         if arrivals is not None and not arrivals.listed:
             return cls(source, arrivals.files, opening.named, named=True)
-        look = look_for_files(source, opening.checkpoint)
-        named = look.is_crowded
+        look, root = look_for_files(source, opening.checkpoint), source_root(source)
+        # Elsewhere Spark may write another address than we: a server's name, which we do not know.
+        named = look.is_crowded and (in_bucket(root) or not is_remote(root))
         return cls(source, look.waiting, opening.named if named else None, named=named)
 
     def _expect(self, files: list[LandedFile]) -> None:
