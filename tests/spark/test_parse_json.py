@@ -243,3 +243,16 @@ def test_nothing_that_stands_behind_a_record_is_passed_over(spark, schema):
     assert {"more than one JSON value" in said for _, _, said in parse(spark, schema, lines)} == {
         True
     }
+
+
+def test_the_fields_of_a_wide_record_are_all_counted(spark, monkeypatch):
+    """More of them than a number has bits."""
+    wide = {f"c{number}": "int" for number in range(130)}
+    full = dict.fromkeys(wide, 7)
+    records = [full, {"c0": 1, "c64": 2, "c129": 3}, dict.fromkeys(wide), {**full, "x": 1}]
+    lines = [json.dumps(one) for one in records]
+    lines.append(lines[0].replace('"c129"', '"c63"'))  # written twice
+    chosen = parse(spark, wide, lines)
+    monkeypatch.setattr(parse_json, "is_plain", lambda source, kinds: F.lit(False))
+    assert [one[2] for one in chosen] == [two[2] for two in parse(spark, wide, lines)]
+    assert [one[1] for one in chosen] == [False, False, False, True, True]
