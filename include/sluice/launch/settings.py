@@ -10,10 +10,10 @@ from ..storage import Paths, in_bucket
 from .jvm_flags import HEAP, executor_options, java_options, quarter_of
 from .s3 import s3_settings
 
-SMALL_BACKLOG = 128 * 10**6
+SMALL_BACKLOG = 160 * 10**6
 """Bytes below which compiling for speed costs more than it gives. C1 alone ÷ C2 late, CPU-seconds
-of a first load: 64 MB of CSV 24 ÷ 28, 128 MB 37 ÷ 34; 124 MB of flat JSON 32 ÷ 33, 231 MB of nested
-48 ÷ 41; 25 MB of Parquet 26 ÷ 31, 50 MB 40 ÷ 40."""
+of a first load: 64 MB of CSV 24 ÷ 28, 128 MB 37 ÷ 34; 130 MB of flat JSON 32 ÷ 33, on a busy
+machine 35 ÷ 41; 231 MB of nested JSON 48 ÷ 41; 25 MB of Parquet 26 ÷ 31, 50 MB 40 ÷ 40."""
 
 _STATE = "spark.sql.streaming.stateStore"
 STATE_STORES = {
