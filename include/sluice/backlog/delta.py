@@ -31,16 +31,22 @@ def _versions(path: str) -> list[int]:
 def noted_writes(path: str) -> dict[str, int] | None:
     """Application id -> the number of its newest write, as Delta noted it beside the newest commit
     (the log's checksum file); None where it noted nothing of them, or of another commit."""
-    version = table_version(path) or 0
-    file = open_path(path) / "_delta_log" / f"{version:020}.crc"
+    log, version = open_path(path) / "_delta_log", table_version(path) or 0
     try:
-        noted = json.loads(file.read_text(encoding="utf-8"))
-        infos = [action.get("commitInfo") for action in read_commit(path, version) or ()]
-        if noted["txnId"] not in [info.get("txnId") for info in infos if info]:
+        noted = json.loads((log / f"{version:020}.crc").read_text(encoding="utf-8"))
+        if noted["txnId"] != _read_info(log / f"{version:020}.json")["txnId"]:
             return None
         return {write["appId"]: int(write["version"]) for write in noted["setTransactions"]}
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
+
+
+def _read_info(commit: Path) -> dict:
+    """What a commit says of itself; empty where it says nothing. Of its other actions, which may be
+    many, none is taken apart. Raises FileNotFoundError."""
+    lines = commit.read_text(encoding="utf-8").splitlines()
+    told = (json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line)
+    return next(told, {})
 
 
 def table_id(path: str) -> str | None:
@@ -83,12 +89,9 @@ def find_commit_info(
     newest = (table_version(path) or 0) if before is None else before - 1
     for version in range(newest, -1, -1):
         try:
-            lines = (log / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
+            info = _read_info(log / f"{version:020}.json")
         except FileNotFoundError:
             return None  # cleaned away, and so is what came before it
-        info: dict = next(
-            (json.loads(line)["commitInfo"] for line in lines if '"commitInfo"' in line), {}
-        )
         metadata = read_note(info)
         if wanted(metadata):
             return version, metadata, info.get("operationMetrics", {})
