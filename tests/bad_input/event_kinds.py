@@ -9,7 +9,8 @@ EVENTS = (
     Kind(
         "overwritten",
         "a file overwritten after it was read",
-        "not read again; a warning names it and says to land a correction under a new name",
+        "not read again; a warning of the next look at all files (each run's, and one a day where "
+        "nothing is new) names it and says to land a correction under a new name",
         test="test_a_file_overwritten_after_it_was_read_is_not_read_again_and_the_report_says_so",
     ),
     Kind(
