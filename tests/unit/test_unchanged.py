@@ -186,6 +186,14 @@ def test_a_note_of_yesterday_or_of_tomorrow_is_not_trusted(noted, age):
     assert not unchanged.is_unchanged(source, checkpoint)
 
 
+def test_a_note_that_holds_gets_no_younger_where_nobody_looked(noted):
+    """As of an input beside another one that was looked at."""
+    before = noted.note.read_text()
+    source, checkpoint = noted.pipeline.steps[0].source, Checkpoint(noted.spark)
+    unchanged.note_unchanged(source, checkpoint, datetime.now(UTC))
+    assert noted.note.read_text() == before
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"at": "x"}'])
 def test_a_note_that_is_damaged_is_not_trusted(noted, text):
     noted.note.write_text(text)

@@ -56,6 +56,7 @@ def note_unchanged(source: FileSource, checkpoint: Checkpoint, began: datetime) 
     root = source_root(source)
     if is_remote(root) or has_magic(root) or not os.path.isdir(root):
         return
+    # Of several inputs one may not have been looked at: its note holds, and gets no younger.
     if checkpoint.newest_commit is None or is_unchanged(source, checkpoint):
         return
     folders = _find_folders(root)

@@ -86,10 +86,13 @@ def _typed(name: str) -> Column:
 
 def _sum(terms: Iterable[Count]) -> Count:
     """The sum of what is not known to be nothing."""
-    counts = list(terms)
-    columns = [count for count in counts if isinstance(count, Column)]
-    known = sum(count for count in counts if isinstance(count, int))
-    return reduce(add, columns + [known] * bool(known)) if columns else known
+    counts = [count for count in terms if _may_count(count)]
+    return reduce(add, counts) if counts else 0
+
+
+def _may_count(count: Count) -> bool:
+    """False for what is known to be nothing."""
+    return isinstance(count, Column) or count > 0
 
 
 def _how_many(flags: Iterable[Column]) -> Count:
@@ -143,7 +146,7 @@ def _count(value: Column, kind: DataType) -> tuple[Count, Count]:
 
 def _where(condition: Column, count: Count) -> Count:
     """The count, nothing elsewhere."""
-    return F.when(condition, count).otherwise(0) if isinstance(count, Column) or count else 0
+    return F.when(condition, count).otherwise(0) if _may_count(count) else 0
 
 
 def _count_elements(array: Column, kind: DataType) -> tuple[Count, Count]:
