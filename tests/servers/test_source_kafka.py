@@ -737,7 +737,12 @@ def test_a_topic_is_read_as_a_whole_beside_a_stream_and_the_newest_record_of_a_k
     shop.land("1.csv", "id,at\no1,2026-01-01\no2,2026-01-01\no3,2026-01-01\n")
     assert shop.run().error is None
     assert shop.rows("id", "n") == Counter([("o1", 1), ("o3", 3)])
+    pipeline = load_pipeline(shop.write())
+    same, _ = verify_by_replay(spark, pipeline, pipeline.steps[0], shop.paths)
+    assert (same.rows, same.equal) == (2, True)
     put("d", order(4), partition=1)
+    with pytest.raises(SourceError, match="static input counts has gone on since"):
+        list(verify_by_replay(spark, pipeline, pipeline.steps[0], shop.paths))
     shop.land("2.csv", "id,at\no4,2026-01-01\n")
     assert shop.run().error is None
     assert shop.rows("id", "n") == Counter([("o1", 1), ("o3", 3), ("o4", 4)])

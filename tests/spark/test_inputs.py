@@ -1,6 +1,7 @@
 """A step that has several inputs: every record of each has one fate, and what is made of them is
 what a query over all of them gives, however the backlog was cut."""
 
+import gzip
 import os
 import random
 from collections import Counter
@@ -15,7 +16,7 @@ from sluice.report.step_notes import step_notes
 from sluice.spec import load_pipeline
 from sluice.streaming import tally as tally_module
 
-from tests.spark.several import LEFT, NOON, Ads, clicked, moment, shown
+from tests.spark.several import LEFT, NOON, SCHEMAS, Ads, clicked, moment, shown
 
 pytestmark = pytest.mark.usefixtures("two_partitions")
 EXAMPLES = range(1, 1 + int(os.environ.get("SLUICE_EXAMPLES", "1")))
@@ -410,3 +411,36 @@ def test_the_fastest_input_closes_although_another_never_had_a_row(spark, tmp_pa
     report = ads.run()
     assert not any("before the first row" in line for line in lines(report))
     assert Counter(row[1] for row in ads.rows(spark, *COLUMNS)) == Counter({"1": 1})
+
+
+@pytest.mark.parametrize("whose", ["prices", "costs"])
+def test_a_file_that_nobody_can_read_is_looked_for_where_it_lies(spark, tmp_path, whose):
+    """Of a folder it is one quarantined row, whichever input comes first; of a table the run says
+    so, and takes it for no landed file."""
+    for table in ("costs", "prices"):
+        made = spark.createDataFrame([("1", 5)], "id string, price int").coalesce(1)
+        made.write.format("delta").save(str(tmp_path / table))
+    tables = {name: {"kind": "table", "path": str(tmp_path / name)} for name in ("costs", "prices")}
+    asked = {"costs": {"source": tables["costs"]}}
+    ads = Ads(
+        tmp_path,
+        "SELECT i.id, p.price FROM clicks i JOIN prices p USING (id) UNION ALL "
+        "SELECT id, price FROM costs",
+        asked=asked | {"prices": {"source": tables["prices"], "static": True}},
+        schemas={"clicks": SCHEMAS["clicks"]},
+    )
+    spec = yaml.safe_load((tmp_path / "ads.yaml").read_text())
+    inputs = spec["steps"][0]["inputs"]
+    del inputs["clicks"]["watermark"], inputs["clicks"]["event_time"]
+    spec["steps"][0]["inputs"] = {name: inputs[name] for name in ("costs", "clicks", "prices")}
+    (tmp_path / "ads.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    ads.land("clicks", clicked(1, 0))
+    (tmp_path / "clicks" / "cut.json.gz").write_bytes(gzip.compress(b"{}" * 99)[:-12])
+    (lost,) = (tmp_path / whose).glob("*.parquet")
+    kept = lost.rename(tmp_path / "kept")
+    report = ads.run()
+    of = "static input prices" if whose == "prices" else "the source table"
+    assert report.exit_code is ExitCode.TERMINAL and of in report.error
+    kept.rename(lost)
+    report = ads.run()
+    assert (report.error, report.counts.written, report.counts.quarantined) == (None, 2, 1)

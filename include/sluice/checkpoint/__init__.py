@@ -1,6 +1,6 @@
 """Identity, ownership and memory of checkpoints."""
 
-from .again import plan_again, plan_end, plan_nothing
+from .again import plan_again, plan_nothing, without_watermark
 from .attempt import Attempt, note_attempt, read_attempt
 from .epochs import complete_epochs
 from .holder import Holder, check_parents, start_of
@@ -32,13 +32,17 @@ from .position import (
 )
 from .rights import Rights
 from .state_files import live_bytes, state_operators
+from .stretches import Stretch, note_stretch, read_stretches
 from .watermarks import Reached, note_reached, read_reached
 
 __all__ = [
     "read_reached",
     "plan_again",
-    "plan_end",
     "plan_nothing",
+    "without_watermark",
+    "Stretch",
+    "note_stretch",
+    "read_stretches",
     "Checkpoint",
     "SeenFile",
     "normalize_uri",

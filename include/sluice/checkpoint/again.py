@@ -9,30 +9,37 @@ from ..storage import is_remote, open_path, replace_file, spark_folder
 from .log import Checkpoint
 
 
-def plan_again(checkpoint: str, batch: int, other: str) -> None:
-    """Write the plan of one batch that has everything up to a finished batch of a checkpoint.
+def plan_again(checkpoint: str, other: str, number: int, plan: str) -> None:
+    """Plan a batch of another checkpoint, so that it takes what lies between the batch before it
+    there and a plan of this one's.
 
-    Args: other: folder of an empty checkpoint. Raises OSError.
+    Args: number: of the batch; before 0 the other is empty. plan: text of an entry of Spark's
+    offset log. Raises OSError.
 
     A batch that was planned and not committed Spark takes as it finds it. Its offsets say where
     each source stands afterwards; before the first batch each stands where it began, which its own
-    files below `sources/` say.
+    files say.
     """
-    done, place = Checkpoint.below(checkpoint), open_path(spark_folder(other))
-    version, head, *offsets = done.offsets[batch].read_text(encoding="utf-8").split("\n")
-    first = {**json.loads(head), "batchWatermarkMs": 0}
-    for file in (done.folder / "metadata", *_list_tree(done.folder / "sources")):
-        _write(place / file.relative_to(done.folder), file.read_text(encoding="utf-8"))
-    planned = "\n".join([version, json.dumps(first), *offsets])
-    _write(place / "offsets" / "0", planned)  # last: without it there is no plan
+    done, place = Checkpoint.below(checkpoint).folder, open_path(spark_folder(other))
+    if number == 0:
+        for file in (done / "metadata", *_list_tree(done / "sources")):
+            _write(place / file.relative_to(done), file.read_text(encoding="utf-8"))
+        for file in done.parent.iterdir():
+            if file.name.startswith("start"):  # where a stream of a table's commits begins
+                _write(place.parent / file.name, file.read_text(encoding="utf-8"))
+    _write(place / "offsets" / str(number), plan)  # last: without it there is no plan
 
 
-def plan_end(checkpoint: str, batch: int, other: str) -> None:
-    """Plan batch 1 behind a finished batch 0 that has everything: nothing is new in it, and its
-    watermark is that of a finished batch of another checkpoint, so that what was closed there is
-    closed here. Args and errors as of `plan_again`."""
-    said = Checkpoint.below(checkpoint).offsets[batch].read_text(encoding="utf-8")
-    _write(open_path(spark_folder(other)) / "offsets" / "1", said)
+def watermark_of(plan: str) -> int:
+    """The watermark in force in a planned batch, epoch milliseconds. Args: plan: as of
+    `plan_again`."""
+    return json.loads(plan.split("\n")[1])["batchWatermarkMs"]
+
+
+def without_watermark(plan: str) -> str:
+    """The same plan, in which no row is late."""
+    version, head, *offsets = plan.split("\n")
+    return "\n".join([version, json.dumps({**json.loads(head), "batchWatermarkMs": 0}), *offsets])
 
 
 def plan_nothing(checkpoint: str) -> None:

@@ -32,6 +32,8 @@ class Verification(Record):
     """Of each input of a step with `groups`, by the table's last commit."""
     read: str = ""
     """Of any other step's target: the records by fate, as they were read once more."""
+    batches: int = 1
+    """In which they were read."""
     version: int = 0
     """Of the table; 0 where there is none."""
     share: float = 1.0
@@ -66,7 +68,8 @@ class Verification(Record):
         """What it was compared with."""
         at = ", ".join(f"{name} at version {number:,}" for name, number in self.versions.items())
         told = f" ({self.read})" if self.read else ""
-        return f"the query over {at}" if at else f"what its input gives once more{told}"
+        cut = f" in {self.batches:,} batches" if self.batches > 1 else ""
+        return f"the query over {at}" if at else f"what its input gives once more{cut}{told}"
 
 
 def tell_verified(one: Verification) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..backlog import Arrivals, Range
 from ..checkpoint import Checkpoint
@@ -40,10 +41,12 @@ INTAKES: dict[type[SourceKind], type[Intake]] = {
 @dataclass(frozen=True)
 class Found:
     """What was found for a step before Spark started. `chosen`: of a backfill; `arrivals`: what
-    queues named, by input."""
+    queues named, by input. `pinned`: up to where static inputs are read that are not read as they
+    are now."""
 
     chosen: Range | None = None
     arrivals: Mapping[str, Arrivals] = field(default_factory=dict)
+    pinned: Mapping[str, Any] = field(default_factory=dict)
 
 
 def open_inputs(
@@ -64,7 +67,9 @@ def open_inputs(
             named=paths.named_files(step.name) + (f"-{number}" if number else ""),
         )
         intakes[name] = INTAKES[type(source)].of(opening)
-    return Inputs(bool(step.inputs), intakes, find_statics(pipeline, step, paths, asks=True))
+    statics = find_statics(pipeline, step, paths, asks=True)
+    read = {name: one.at(found.pinned.get(name)) for name, one in statics.items()}
+    return Inputs(bool(step.inputs), intakes, read)
 
 
 def rehearse_inputs(pipeline: Pipeline, step: Step, paths: Paths, landing: Path) -> Inputs:

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ..checkpoint import Checkpoint
+from ..errors import SourceError
 from ..report import BatchReport
+from ..spark.failure import UnreadableFile
 from .intake import BatchInput, Intake
 from .static import StaticTable
 from .static_topic import StaticTopic
@@ -41,6 +44,11 @@ class Inputs:
             return {}
         streams: dict[str, int | None] = dict.fromkeys(self.intakes)
         return {**streams, **{name: table.version for name, table in self.statics.items()}}
+
+    @property
+    def positions(self) -> dict[str, Any]:
+        """Up to where each static input is read."""
+        return {name: one.position for name, one in self.statics.items()}
 
     @property
     def warnings(self) -> list[str]:
@@ -115,15 +123,30 @@ class Inputs:
 
     def absorb(self, error: Exception) -> None:
         """Make the next try go on without what made this one fail; raises the error where none of
-        the inputs can."""
-        for last, intake in enumerate(self.intakes.values(), 1):
+        the inputs can, SourceError for a file of none of them."""
+        able = list(self.intakes.values())
+        if isinstance(error, UnreadableFile):
+            able = [one for one in able if one.holds(error.path)]
+            if not able:
+                raise self._explain(error)
+        for last, intake in enumerate(able, 1):
             try:
                 intake.absorb(error)
             except type(error):
-                if last == len(self.intakes):
+                if last == len(able):
                     raise
             else:
                 return
+
+    def _explain(self, error: UnreadableFile) -> SourceError:
+        """What to say of a file that no stream reads: of a static table, or of the step's own."""
+        owners = (name for name, one in self.statics.items() if one.holds(error.path))
+        of = next((f"static input {name}" for name in owners), "a table that the step reads")
+        return SourceError(
+            f"a file of {of}: {error.why}",
+            where=error.path,
+            do="Restore the file, or the table (`RESTORE`, or write it anew), and run again",
+        )
 
 
 def _add(first: BatchInput, second: BatchInput) -> BatchInput:

@@ -117,6 +117,10 @@ class Intake(ABC, Generic[Kind]):
         """What a person should know of batches, after they were read."""
         return []
 
+    def holds(self, path: str) -> bool:
+        """Whether a file that cannot be read may be one of its own."""
+        return False
+
     def absorb(self, error: Exception) -> None:
         """Make the next try go on without what made this one fail; raises the error where that
         cannot be."""

@@ -8,6 +8,7 @@ from ..backlog import table_version
 from ..errors import SourceError
 from ..spark.columns import col, own_columns
 from ..spec import TableSource
+from ..storage import lies_below
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,18 @@ class StaticTable:
         """The table as it is now."""
         return cls(source, place, None if source.name else table_version(place))
 
+    @property
+    def position(self) -> int | None:
+        """Up to where it is read."""
+        return self.version
+
     def at(self, version: int | None) -> "StaticTable":
         """The table at a version; at its own where none is named."""
         return self if version is None else replace(self, version=version)
+
+    def holds(self, path: str) -> bool:
+        """Whether a file may be one of the table's."""
+        return lies_below(path, self.place)
 
     def read(self, spark: SparkSession, name: str) -> DataFrame:
         """Its own columns, at one version for the whole run, so that every batch sees the same.

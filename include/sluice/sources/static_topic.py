@@ -1,7 +1,7 @@
 """Topics that a step reads as a whole, up to where they end when a run begins."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,6 +38,22 @@ class StaticTopic:
         for brokers that cannot be asked."""
         return cls(source, folder, find_ends(source))
 
+    @property
+    def position(self) -> dict[str, dict[str, int]]:
+        """Up to where they are read, as JSON has it."""
+        return {t: {str(p): end for p, end in ends.items()} for t, ends in self.ends.items()}
+
+    def at(self, position: dict[str, dict[str, int]] | None) -> "StaticTopic":
+        """The topics up to a position; up to their own where none is named."""
+        if position is None:
+            return self
+        ends = {t: {int(p): end for p, end in found.items()} for t, found in position.items()}
+        return replace(self, ends=ends)
+
+    def holds(self, path: str) -> bool:
+        """Never: its records lie in no file."""
+        return False
+
     def open(self, spark: SparkSession) -> DataFrame:
         """The columns of the schema, `_source` and `_defect`."""
         records = self._load(spark) if self.ends else spark.createDataFrame([], _RECORD)
@@ -68,8 +84,7 @@ class StaticTopic:
             }
         )
         options = reader_options(source, start_options(source.start, partitions))
-        ends = {t: {str(p): end for p, end in found.items()} for t, found in self.ends.items()}
-        options["endingOffsets"] = json.dumps(ends)
+        options["endingOffsets"] = json.dumps(self.position)
         return spark.read.format("kafka").options(**options).load()
 
 

@@ -20,7 +20,7 @@ from ..report import COMMITS
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, own_columns
 from ..spark.failure import ChangedTable, UnreadableFile
 from ..spec import TableSource, TableStart
-from ..storage import replace_file
+from ..storage import lies_below, replace_file
 from .intake import UNPACKED, BatchInput, Intake, Opening
 
 _MOST_CHANGES = 20
@@ -202,6 +202,10 @@ class TableIntake(Intake[TableSource]):
                 do=f"Read what the table holds now: {_ANEW}. Keep its log for longer than runs lie "
                 "apart (delta.logRetentionDuration)",
             )
+
+    def holds(self, path: str) -> bool:
+        """Where it lies below the table, or nobody but the catalog knows where that is."""
+        return self.source.name is not None or lies_below(path, self.place)
 
     def absorb(self, error: Exception) -> None:
         """Go on with the columns that Delta has noted; again and again where they change more than

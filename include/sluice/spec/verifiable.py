@@ -14,27 +14,41 @@ def why_unverifiable(step: Step) -> str:
 
 
 def _why_source(step: Step) -> str:
-    if step.statics:
-        return "its static inputs are read in each run, as they are then"
+    for name, one in step.statics.items():
+        if isinstance(one.source, TableSource) and one.source.name is not None:
+            return f"nobody notes at which version the static input {name} is read by its name"
     for one in step.streams.values():
         source = one.source
         if source.why_trial:
             return f"source {source.kind} gives other rows each time"
         if isinstance(source, FileSource) and source.clean_source is not None:
             return "its files are taken away once they are read"
-        if isinstance(source, TableSource):
-            asked = ("change_feed", "skip_change_commits", "schema_tracking")
-            given = [name for name in asked if getattr(source, name)]
-            given += ["start"] if source.start != "earliest" else []
-            if given:
-                return f"`{given[0]}` reads commits, and not what the table held after them"
+        if isinstance(source, TableSource) and source.schema_tracking:
+            return "`schema_tracking` reads each commit under the columns of that time"
     return ""
 
 
 def _why_memory(step: Step) -> str:
-    if step.target is None:
-        return "it writes no table that remembers what it was given"
+    return "" if step.target else "it writes no table that remembers what it was given"
+
+
+def kept_apart(step: Step) -> frozenset[str]:
+    """Why not all batches of a step can be read once more as one; empty where they can.
+
+    `statics`: a table that is read as a whole changes. `watermark`: which rows are late hangs on
+    when they came. `commits`: what the table held at first, and each commit since, is read; and not
+    what it held after them.
+    """
+    if step.groups or step.target is None:
+        return frozenset()
+    found = {"statics"} if step.statics else set()
     kept = step.dedup is not None and step.dedup.memory == "state"
     if step.event_time and step.dedup and step.dedup.late != "merge" and not kept:
-        return f"which rows are late (`late: {step.dedup.late}`) hangs on when they came"
-    return ""
+        found.add("watermark")
+    for one in step.streams.values():
+        source = one.source
+        if isinstance(source, TableSource) and (
+            source.change_feed or source.skip_change_commits or source.start != "earliest"
+        ):
+            found.add("commits")
+    return frozenset(found)

@@ -22,6 +22,12 @@ def is_remote(path: str | os.PathLike) -> bool:
     return "://" in str(path) and not str(path).startswith("file:")
 
 
+def lies_below(path: str, folder: str) -> bool:
+    """Whether a file lies below a folder; how a store is called (`s3`, `s3a`) does not count."""
+    file, above = (text.partition("://")[2] or text for text in (path, folder))
+    return is_remote(path) == is_remote(folder) and file.startswith(f"{above.rstrip('/')}/")
+
+
 def open_remote(path: str | os.PathLike) -> "UPath":
     """A handle of a path in a bucket or another store, with its file system."""
     text = str(path)

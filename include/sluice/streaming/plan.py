@@ -18,6 +18,7 @@ from ..spark.columns import BATCH_KEY, MALFORMED, RESCUED, SOURCE, UNREADABLE, c
 from ..spark.custom_state import Declared
 from ..spark.tables import Transaction
 from ..spec import MalformedLimit, RuleSpec, Step
+from ..spec.verifiable import kept_apart
 from .classify import refusal_columns
 from .copies import Copies
 from .outlet import Outlet
@@ -139,6 +140,12 @@ class Plan:
             whole=self.step.output_mode == "complete",
             mirrored=bool(self.step.groups),
         )
+
+    @property
+    def apart(self) -> frozenset[str]:
+        """Why not all of its batches can be read once more as one; see `kept_apart`."""
+        state = {"state"} if self.stateful and self.target.exists else set()
+        return kept_apart(self.step) | state
 
     @property
     def generation(self) -> str:

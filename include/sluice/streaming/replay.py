@@ -1,5 +1,5 @@
-"""Reads what the finished batches of a step have read once more, as one batch into tables beside
-the step's own, and compares the two."""
+"""Reads what the finished batches of a step have read once more, in one batch or as few as it
+takes, into tables beside the step's own, and compares the two."""
 
 import time
 from collections.abc import Iterator
@@ -11,12 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from ..backlog import table_version
 from ..checkpoint import (
     Rights,
+    Stretch,
+    forget,
     hold_lease,
     note_step,
     open_manifest,
     plan_again,
-    plan_end,
 )
+from ..errors import SourceError
 from ..report import UNWATCHED, Counts, Verification
 from ..sources import Found
 from ..spark.table_setup import locate_target
@@ -34,7 +36,7 @@ from ..spec import (
 from ..spec.rules import ROW_LEVEL
 from ..storage import Paths, remove_tree
 from .comparing import differ
-from .replayable import keeps_state, list_tables, look_at, refuse_gone, refuse_unlike
+from .replayable import list_stretches, list_tables, look_at, refuse_edited, refuse_gone
 from .run import Run
 from .step import begin_step, run_step
 
@@ -43,25 +45,25 @@ def verify_by_replay(
     spark: SparkSession, pipeline: Pipeline, step: Step, paths: Paths
 ) -> Iterator[Verification]:
     """What a step's target, quarantine and late table hold against what its input gives when it is
-    read at once: rows as multisets, without the columns that tell the run.
+    read once more: rows as multisets, without the columns that tell the run.
 
     Raises PreflightError before its first run and for a batch that is not finished, SourceError
     where its input is not there any more, CheckpointBusy beside another one.
     """
     done = look_at(step, paths, locate_target(spark, step, paths))
-    refuse_unlike(pipeline, step, paths)
-    refuse_gone(step, paths, done)
+    refuse_edited(pipeline, step, paths)
+    refuse_gone(pipeline, step, paths, done)
+    stretches = list_stretches(pipeline, step, paths, done)
     place = paths.verification()
     with _clean_place(place):
         again = pipeline.model_copy(update={"steps": [_as_alone(spark, pipeline, step, paths)]})
         there = place.checkpoint(step.name)
         if len(step.streams) > 1:  # the plan counts them in this order
             note_step(there, open_manifest(there), inputs=[*step.streams])
-        plan_again(paths.checkpoint(step.name), done.batch, there)
-        counts = _run(spark, again, place)
-        if keeps_state(step, paths):  # what its watermark has closed leaves the state
-            plan_end(paths.checkpoint(step.name), done.batch, there)
-            counts = _run(spark, again, place)  # of both batches: no report told of the first
+        counts = Counts()
+        for number, stretch in enumerate(stretches):
+            plan_again(paths.checkpoint(step.name), there, number, stretch.plan)
+            counts += _run(spark, again, place, stretch)
         found = list_tables(step, place, place.table(step.name))
         for name, path in done.tables.items():
             wanted, held = (
@@ -75,6 +77,7 @@ def verify_by_replay(
                 step=step.name,
                 table=name,
                 read=counts.line if name == "target" else "",
+                batches=len({one.last for one in stretches}),
                 version=done.versions.get(name, 0),
                 **vars(differ(wanted, held, by, pipeline.pii)),
             )
@@ -137,15 +140,25 @@ def _only_of_rows(rules: list[RuleSpec]) -> list[RuleSpec]:
     ]
 
 
-def _run(spark: SparkSession, pipeline: Pipeline, place: Paths) -> Counts:
-    """Work off the batch that is planned there."""
+def _run(spark: SparkSession, pipeline: Pipeline, place: Paths, stretch: Stretch) -> Counts:
+    """Work off the batch that is planned there, with static inputs as they were."""
     (step,), run_id = pipeline.steps, f"verify-{uuid4().hex[:6]}"
     mode = Mode.of(RunRequest(pipeline=pipeline.name, run_id=run_id))
     with hold_lease(place.lease(step.name), run_id) as lease:
         rights = Rights(run_id, {step.name: lease}, [], time.monotonic() + 10**7)
         run = Run(spark, pipeline, place, mode, run_id, rights, UNWATCHED)
         tally = begin_step(run, step)
-        run_step(run, step, tally, Found())
+        try:
+            run_step(run, step, tally, Found(pinned=stretch.statics))
+        except SourceError as error:
+            raise SourceError(
+                f"what was read cannot be read once more: {error.what}",
+                where=error.where,
+                value=error.value,
+                do="Nothing is wrong with the step by that. Let VACUUM and the cleaning of logs "
+                "keep what is to be verified",
+            ) from error
+        forget(tally.checkpoint, tally.finished)  # no report will tell of them
         return sum((entry.batch.counts for entry in tally.finished), Counts())
 
 

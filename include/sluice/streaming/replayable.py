@@ -3,11 +3,20 @@
 from dataclasses import dataclass
 
 from ..backlog import find_altered, table_version
-from ..checkpoint import Checkpoint, noted_parts, open_manifest
-from ..errors import PreflightError, SourceError, SpecError, TransientError
+from ..checkpoint import (
+    Checkpoint,
+    Stretch,
+    noted_parts,
+    open_manifest,
+    read_stretches,
+    without_watermark,
+)
+from ..errors import PreflightError, SourceError, TransientError
 from ..report import list_reports
-from ..spec import FileSource, Pipeline, Step
+from ..sources import StaticTopic, find_statics
+from ..spec import FileSource, KafkaSource, Pipeline, Step
 from ..spec.definition import changed_parts, digest_parts
+from ..spec.verifiable import kept_apart
 from ..storage import Paths, open_path, spark_folder
 
 _OWN = ("applyInPandasWithState", "transformWithState")
@@ -61,53 +70,70 @@ def keeps_state(step: Step, paths: Paths) -> bool:
     return (open_path(spark_folder(paths.checkpoint(step.name))) / "state").exists()
 
 
-def refuse_unlike(pipeline: Pipeline, step: Step, paths: Paths) -> None:
-    """Raise SpecError for a step of which one batch says nothing, PreflightError for one that
-    judges otherwise than it did."""
-    checkpoint, where = paths.checkpoint(step.name), f"{pipeline.name}.{step.name}"
-    edited = changed_parts(noted_parts(checkpoint), digest_parts(step, pipeline.folder))
+def refuse_edited(pipeline: Pipeline, step: Step, paths: Paths) -> None:
+    """Raise PreflightError for a step that judges otherwise than it did."""
+    edited = changed_parts(
+        noted_parts(paths.checkpoint(step.name)), digest_parts(step, pipeline.folder)
+    )
     if edited:
         raise PreflightError(
             f"{' and '.join(edited)} were edited since the last run, so its rows were judged by "
             "what is not there any more",
-            where=where,
+            where=f"{pipeline.name}.{step.name}",
             do="Verify with the files as they were, or rebuild the table: `sluice reset "
             f"{pipeline.name} --step {step.name} --tables`, and run",
         )
-    why = _why_state(step, paths) if keeps_state(step, paths) else ""
-    if why:
-        raise SpecError(
-            why,
-            where=where,
-            do="`sluice torture` compares its table with that of an undisturbed run",
-        )
 
 
-def _why_state(step: Step, paths: Paths) -> str:
-    """Why a step's state is not what one batch makes of the same rows; empty where it is."""
+def list_stretches(pipeline: Pipeline, step: Step, paths: Paths, done: Done) -> list[Stretch]:
+    """The batches in which what a step has read is read once more: one where that gives the same
+    rows, else as few as give them, and behind a state that one batch makes again another, in which
+    nothing is new.
+
+    Raises PreflightError where Spark has removed plans of batches that nobody noted.
+    """
+    checkpoint, apart = paths.checkpoint(step.name), kept_apart(step)
+    stateful = keeps_state(step, paths)
+    if stateful and (apart or _hangs_on_batches(step, paths)):
+        apart |= {"state"}
+    if apart:
+        found = read_stretches(checkpoint, done.batch, apart)
+        if not found:
+            raise PreflightError(
+                "its batches must be read one by one, or with static inputs as they were, and the "
+                "first of them were made before Sluice noted what that takes",
+                where=f"{pipeline.name}.{step.name}",
+                do=f"Rebuild the table: `sluice reset {pipeline.name} --step {step.name} "
+                "--tables`, and run. `sluice torture` compares it with that of an undisturbed run",
+            )
+        return found
+    newest = Checkpoint.below(checkpoint).offsets[done.batch].read_text(encoding="utf-8")
+    whole = Stretch(first=0, last=done.batch, plan=without_watermark(newest))
+    end = Stretch(first=done.batch, last=done.batch, plan=newest)
+    return [whole, end] if stateful else [whole]  # what its watermark has closed leaves the state
+
+
+def _hangs_on_batches(step: Step, paths: Paths) -> bool:
+    """Whether a step's state may not be what one batch makes of the same rows: the user's own code
+    keeps it, or a row came late, which none does in one batch."""
     manifest = open_manifest(paths.checkpoint(step.name))
     if manifest.variables or any(what.startswith(_OWN) for what in manifest.state or []):
-        return "its own code keeps state, which may hang on how rows were cut into batches"
+        return True
     home = f"{paths.home(step.name)}/{manifest.generation}/"
     told = [one for report in list_reports(paths.reports()) for one in report.steps]
-    late = sum(
+    return any(
         batch.counts.late for one in told for batch in one.batches if batch.key.startswith(home)
     )
-    if late:
-        return (
-            f"{late:,} rows or groups came behind the watermark and were dropped, and in one batch "
-            "nothing is late"
-        )
-    return ""
 
 
-def refuse_gone(step: Step, paths: Paths, done: Done) -> None:
-    """Raise SourceError for files that were read and are gone, or are not as they were."""
+def refuse_gone(pipeline: Pipeline, step: Step, paths: Paths, done: Done) -> None:
+    """Raise SourceError for files that were read and are gone, or are not as they were, and for a
+    static topic that went on since."""
+    checkpoint = paths.checkpoint(step.name)
     for number, one in enumerate(step.streams.values()):
         if not isinstance(one.source, FileSource):
             continue
-        checkpoint = Checkpoint.below(paths.checkpoint(step.name), number)
-        altered = find_altered(one.source, checkpoint, done.batch)
+        altered = find_altered(one.source, Checkpoint.below(checkpoint, number), done.batch)
         if altered:
             raise SourceError(
                 f"{len(altered):,} of the files that were read are gone, or were changed since, so "
@@ -115,4 +141,17 @@ def refuse_gone(step: Step, paths: Paths, done: Done) -> None:
                 where=f"{step.name}: source {one.source.path}",
                 value=", ".join(altered[:3]),
                 do="Put them back as they were, or verify the steps behind this one",
+            )
+    if not any(isinstance(one.source, KafkaSource) for one in step.statics.values()):
+        return
+    read = read_stretches(checkpoint, done.batch, kept_apart(step))
+    for name, static in find_statics(pipeline, step, paths, asks=True).items():
+        if isinstance(static, StaticTopic) and any(
+            one.statics[name] != static.position for one in read
+        ):
+            raise SourceError(
+                f"static input {name} has gone on since, and compaction may have removed what was "
+                "read of it",
+                where=f"{step.name}: inputs.{name}",
+                do="Verify when a run has read its newest records and none was made before",
             )

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pyspark.sql import SparkSession
 
 from ..backlog import table_version
-from ..checkpoint import Attempt, Checkpoint, Rights, note_attempt, read_attempt
+from ..checkpoint import Attempt, Checkpoint, Rights, note_attempt, note_stretch, read_attempt
 from ..sources import BatchInput
 from ..spark.columns import BATCH_KEY
 from ..spark.tables import frame_of, newest_writes
@@ -91,6 +91,8 @@ def begin_try(plan: Plan, number: int, taken: BatchInput) -> tuple[Attempt, str]
         input=digest.hexdigest()[:16],
     )
     note_attempt(plan.place.checkpoint, attempt)
+    if plan.apart:
+        note_stretch(plan.place.checkpoint, number, plan.inputs.positions, plan.apart)
     changed = attempt.differs_from(earlier) if earlier is not None else None
     if changed is None:
         return attempt, ""
