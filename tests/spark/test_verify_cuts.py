@@ -14,6 +14,7 @@ from sluice.streaming.replay import verify_by_replay
 from tests.spark.factories import Project
 from tests.spark.gold import AFTER, BEFORE, dying
 from tests.spark.sessions import SOURCE, STEP, VARIANTS, lines
+from tests.spark.several import Ads, clicked
 from tests.spark.shop import Shop, order
 
 DAYS = {"event_time": {"column": "at"}, "dedup": {"keys": ["order_id"], "within": "1 day"}}
@@ -202,3 +203,25 @@ def test_a_state_of_ones_own_is_made_again_batch_by_batch(spark, tmp_path, varia
     table = shop.paths.table("s")
     spark.sql(f"UPDATE delta.`{table}` SET hits = hits + 1 WHERE visitor = 'ann'")
     assert not verify(spark, shop.write(), tmp_path / "root")["target"].equal
+
+
+def test_a_state_beside_static_tables_is_made_again_with_each_as_it_was(
+    spark, tmp_path, two_partitions
+):
+    folder = tmp_path / "names"
+    static = {"source": {"kind": "table", "path": str(folder)}, "static": True}
+    sql = (
+        "SELECT window.start AS at, n.name, count(*) AS n FROM clicks c JOIN names n USING (id) "
+        "GROUP BY window(c.at, '1 hour'), n.name"
+    )
+    clicks = {"clicks": {"id": "string", "at": "timestamp"}}
+    ads = Ads(tmp_path, sql, asked={"names": static}, schemas=clicks)
+    for number in range(4):
+        named = spark.createDataFrame([("1", f"name {number // 2}")], "id string, name string")
+        if number % 2 == 0:
+            named.write.format("delta").mode("overwrite").save(str(folder))
+        ads.land("clicks", *(clicked(1, 60 * number + 10 * at) for at in range(5)))
+        assert ads.run().error is None
+    found = verify(spark, ads.folder / "ads.yaml", ads.folder / "root")["target"]
+    assert (found.rows, found.equal) == (3, True) and found.batches >= 4
+    assert ads.rows(spark, "name")[("name 1",)] == 1

@@ -308,6 +308,12 @@ def test_settings_of_spark_that_break_a_promise_are_refused(tmp_path, name, says
     assert f"Spark's {name} breaks a promise" in said and says in said
 
 
+@pytest.mark.parametrize("name", ["conf", "sql.shuffle.partitions", "Spark.executor.memory"])
+def test_settings_that_spark_would_pass_over_are_refused(tmp_path, name):
+    said = refusal(tmp_path, step(), spark={name: {"spark.executor.memory": "4g"}})
+    assert f"{name} is no setting of Spark's" in said
+
+
 @pytest.mark.parametrize(
     ("entries", "static", "says"),
     [

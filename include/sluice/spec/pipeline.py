@@ -15,7 +15,7 @@ from .model import FieldError, Options, Spec
 from .quantities import Duration
 from .schedule import WITHOUT_INTERVAL, After, Clock, Schedule
 from .source_kind import SourceKind
-from .spark_settings import why_refused
+from .spark_settings import check_settings
 from .step import NAME, Step
 from .trigger import never_ends, trigger_kind
 from .verifiable import why_unverifiable
@@ -217,9 +217,7 @@ class Pipeline(Spec):
     @field_validator("spark")
     @classmethod
     def _check_settings(cls, settings: dict[str, str]) -> dict[str, str]:
-        for name in settings:
-            if why := why_refused(name):
-                raise FieldError(f"Spark's {name} breaks a promise: {why}; leave it out", name)
+        check_settings(settings)
         return settings
 
     @field_validator("steps")

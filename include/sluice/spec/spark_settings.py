@@ -1,5 +1,9 @@
 """Spark's settings under which rows would be lost or miscounted without a word."""
 
+from collections.abc import Iterable
+
+from .model import FieldError
+
 _ASYNC = (
     "Spark then notes progress behind the batches' backs, so that several batches may come again "
     "after a kill, and refuses it under availableNow"
@@ -22,3 +26,17 @@ def why_refused(name: str) -> str:
     """Why a setting, or an option of a stream, cannot be; empty for one that can."""
     lower = name.lower()
     return _ASYNC if "asyncprogresstracking" in lower else REFUSED.get(lower, "")
+
+
+def check_settings(names: Iterable[str]) -> None:
+    """Raise FieldError for a setting that a pipeline cannot have, or that Spark does not know for
+    one of its own."""
+    for name in names:
+        if why := why_refused(name):
+            raise FieldError(f"Spark's {name} breaks a promise: {why}; leave it out", name)
+        if not name.startswith("spark."):
+            raise FieldError(
+                f"{name} is no setting of Spark's, which would pass over it; write each in a line "
+                "by its whole name: `spark.executor.memory: 4g`",
+                name,
+            )
