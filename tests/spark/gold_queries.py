@@ -100,6 +100,11 @@ OF_SUMS = {
         """SELECT date(at) AS day, product, grouping(product) AS whole, sum(amount) AS total
           FROM source GROUP BY date(at), product GROUPING SETS ((date(at), product), (date(at)))"""
     ),
+    "windows": Query(
+        """SELECT window.start AS began, product, sum(amount) AS total FROM source
+          GROUP BY window(at, '3 hours', '3 hours', '1 hour'), product""",
+        {"began": "window(at, '3 hours', '3 hours', '1 hour').start"},
+    ),
     "pivot": Query(
         """SELECT * FROM (SELECT date(at) AS day, country, quantity FROM source)
           PIVOT (sum(quantity) FOR country IN ('NL' AS home, 'DE' AS abroad))"""
@@ -158,6 +163,11 @@ OF_LISTS = {
             "hour": "sequence(date_trunc('hour', at), date_trunc('hour', at) + INTERVAL 2 HOURS, "
             "INTERVAL 1 HOUR)"
         },
+    ),
+    "windows_that_overlap": Query(
+        """SELECT window, country, count(*) AS rows, sum(amount) AS total FROM source
+          GROUP BY window(at, '2 hours', '30 minutes'), country""",
+        {"window": "window(at, '2 hours', '30 minutes')"},
     ),
     "words": Query(
         """SELECT word, count(*) AS rows, max(amount) AS most FROM source

@@ -23,7 +23,7 @@ from .forms import (
 )
 from .grouped_inputs import Input
 from .grouped_joins import INNER, join_rows
-from .lists import unfold
+from .lists import unfold, unfold_windows
 from .mixed import APART, GLOBAL, HALF, INDISTINCT, TOTALS, UNGROUPED, UNPARTED
 from .plans import items, kind, walk
 from .unfit import Reason, why_not_followed
@@ -113,6 +113,8 @@ class Follower:
             {name: trace_all(self._spark, [expression], over) for name, expression in said.items()}
             for said in (source.groups, source.keys)
         )
+        for name, window in source.windows.items():
+            groups[name] += trace_all(self._spark, [window], over)
         origins = {id_of(here[place]): fresh[place] for place in here}
         return Rows(origins, groups, keys, source.through)
 
@@ -132,7 +134,9 @@ class Follower:
             traced = [trace(self._spark, one, rows.origins) for one in made]
             if traced[0] is not None and all(is_among(one, traced[:1]) for one in traced):
                 origins[id_of(column)] = traced[0]
-        return replace(rows, origins=origins)
+        return unfold_windows(
+            self._spark, node, replace(rows, origins=origins), rows, self._several
+        )
 
     def _spread(self, node: JavaObject, rows: Rows) -> Rows:
         """A row comes with what is made of it: by a generator, or by a query over other tables."""

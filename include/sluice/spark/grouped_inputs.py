@@ -11,9 +11,12 @@ from pyspark.sql import functions as F
 from ..errors import SpecError
 from .fault import sql_message
 from .forms import id_of
-from .lists import is_list_of
+from .lists import cut_windows, is_list_of
 from .plans import analyzed_plan, holds, items, kind
 from .unfit import why_unrepeatable
+from .windows import spell_out
+
+_ADVICE = "Make it of columns of the input: `date(at)`"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Input:
     groups: dict[str, JavaObject]
     """Group -> its expression over these columns. Of rows that belong to groups through others:
     what their key is called, and the key."""
+    windows: dict[str, JavaObject] = field(default_factory=dict)
+    """Group that is a window of time -> the same as Spark's own operator for it has it."""
     keys: dict[str, JavaObject] = field(default_factory=dict)
     """Name of an input that belongs to groups through this one -> the key of its rows."""
     through: str = ""
@@ -71,7 +76,35 @@ def resolve_inputs(
         found[name] = Input(columns, {", ".join(meant.key): own}, through=name)
     for name, frame in named.items():
         columns = _place_columns(frame, [*by[name].values(), *keys[name].values()])
-        found[name] = Input(columns, by[name], keys[name])
+        sql = {group: said[name] for group, said in groups.items()}
+        windows = _find_windows(frame, sql, by[name], where)
+        found[name] = Input(columns, by[name], windows, keys[name])
+    return found
+
+
+def _find_windows(
+    frame: DataFrame, said: Mapping[str, str], resolved: Mapping[str, JavaObject], where: str
+) -> dict[str, JavaObject]:
+    """The groups of an input that are windows, as Spark has them. Args: said: their SQL. resolved:
+    what that means for one row.
+
+    Raises SpecError for one that Spark refuses, and where it has another type.
+    """
+    found = {}
+    for group, text in said.items():
+        if spell_out(text) == text:
+            continue
+        try:
+            found[group] = cut_windows(frame, text)
+        except PySparkException as error:
+            raise _uncomputed(error, f"{where}, groups.{group}", text) from None
+        if found[group].dataType().sql() != resolved[group].dataType().sql():
+            raise SpecError(
+                "the group is a window of times without a zone, of which nothing is known",
+                where=f"{where}, groups.{group}",
+                value=text,
+                do="Write `date_trunc('hour', at)` here and in the query",
+            )
     return found
 
 
@@ -87,7 +120,8 @@ def _resolve_groups(
                 do=f"Write `{name}: <SQL expression over its columns>` there",
             )
     return {
-        g: _resolve(frame, said[name], f"{where}, groups.{g}.{name}") for g, said in groups.items()
+        g: _resolve(frame, spell_out(said[name]), f"{where}, groups.{g}.{name}")
+        for g, said in groups.items()
     }
 
 
@@ -125,17 +159,21 @@ def _place_columns(frame: DataFrame, expressions: Iterable[JavaObject]) -> dict[
 
 def _resolve(frame: DataFrame, text: str, where: str, what: str = "group") -> JavaObject:
     """The expression that gives a row's group, or key."""
-    spark, advice = frame.sparkSession, "Make it of columns of the input: `date(at)`"
+    spark = frame.sparkSession
     try:
         plan = analyzed_plan(frame.select(F.expr(text)))
     except PySparkException as error:
-        said = f"the {what} cannot be computed: {sql_message(error)}"
-        raise SpecError(said, where=where, value=text, do=advice) from None
+        raise _uncomputed(error, where, text, what) from None
     made = items(plan.projectList()) if kind(plan) == "Project" else []
     of_rows = len(made) == 1 and plan.child().equals(analyzed_plan(frame))
     if not of_rows or made[0].references().isEmpty() or holds(spark, made[0], "PLAN_EXPRESSION"):
         said = f"the {what} is not made of the columns of one row"
-        raise SpecError(said, where=where, value=text, do=advice)
+        raise SpecError(said, where=where, value=text, do=_ADVICE)
     if (why := why_unrepeatable(spark, made[0])) is not None:
         raise SpecError(why[0], where=where, value=text, do=why[1])
     return made[0].child() if kind(made[0]) == "Alias" else made[0]
+
+
+def _uncomputed(error: PySparkException, where: str, text: str, what: str = "group") -> SpecError:
+    said = f"the {what} cannot be computed: {sql_message(error)}"
+    return SpecError(said, where=where, value=text, do=_ADVICE)

@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from .columns import col, quote
 from .day_lists import Days, read_days
+from .windows import read_window
 
 FEW = 100
 """Groups that are told one by one; of more only the smallest and the largest are."""
@@ -159,6 +160,8 @@ def _read(said: str) -> tuple[str, str] | None:
     """The column that a group follows from, and the length of the range of it that one group
     takes (empty for the column itself); None for SQL of another shape."""
     text = said.strip()
+    if (window := read_window(text)) is not None:
+        return window
     if found := _COLUMN.fullmatch(text):
         return found[1], ""
     if found := _DATE.fullmatch(text):

@@ -19,6 +19,7 @@ from ..spark.grouped_inputs import Through
 from ..spark.groups import carry_groups, mark_input
 from ..spark.pruning import length_of
 from ..spark.tables import table_bytes
+from ..spark.windows import spell_out
 from ..spec import GROUP_PREFIX, Pipeline, Step, TableSource, Window, group_expressions
 from ..spec.definition import digest_parts
 from ..storage import Paths
@@ -87,8 +88,12 @@ class Refresh:
         return [name for name in self.tables if name not in self.through]
 
     def named(self, name: str) -> dict[str, str]:
-        """How each group follows from a row of an input."""
+        """How each group follows from a row of an input, as the file says it."""
         return {column: said[name] for column, said in self.groups.items()}
+
+    def computed(self, name: str) -> dict[str, str]:
+        """The same, as it is computed of a row: `window` is no function of one."""
+        return {column: spell_out(said) for column, said in self.named(name).items()}
 
     @property
     def several(self) -> frozenset[str]:
@@ -99,7 +104,7 @@ class Refresh:
         """How each group follows from a row of an input, a list of it in all inputs where it is one
         in some."""
         plain = self.several - self.lists.get(name, frozenset())
-        named = self.named(name)
+        named = self.computed(name)
         return {one: f"array({said})" if one in plain else said for one, said in named.items()}
 
     def read(self, session: SparkSession, versions: Mapping[str, int]) -> dict[str, DataFrame]:

@@ -77,7 +77,7 @@ def _compute_good(
     """The rows that the query makes and the step's rules do not refuse."""
     inputs = refresh.read(spark, versions)
     for name in refresh.grouped if share < 1 else ():
-        groups = [*map(F.expr, refresh.named(name).values())]
+        groups = [*map(F.expr, refresh.computed(name).values())]
         kinds = [one.dataType for one in inputs[name].select(*groups).schema]
         if not any(isinstance(kind, ArrayType) for kind in kinds):  # a list has several groups
             inputs[name] = inputs[name].where(_is_sampled(groups, share))
