@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from ..errors import PreflightError, TransientError
 from .jvm import JVM_GONE, has_jvm_ended, start_jvm
+from .numpy_values import spare_numpy
 
 TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
@@ -65,6 +66,7 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # The launcher is a JVM of its own that lives for half a second: no use compiling it for speed.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    spare_numpy()
     borrowed = SparkSession.getActiveSession()
     if borrowed is None:
         os.environ["TZ"] = "UTC"  # Great Expectations reads bounds without a zone as local time
