@@ -55,6 +55,7 @@ OPERATIONS = [
     Operation("offsets", r"/spark/offsets/\d+$"),
     Operation("state store", r"/spark/state/.*\.changelog$", "state"),
     Operation("note of a batch's try", r"/attempt\.json$", side="Python"),
+    Operation("note of how batches are cut", r"/stretches/\d+\.json$", "late", side="Python"),
     Operation("quarantine table commit", r"/paid__quarantine/_delta_log/\d+\.json$"),
     Operation("late table commit", r"/paid__late/_delta_log/\d+\.json$", "late"),
     Operation("data file of the target table", r"/paid/[^_].*\.parquet$"),
@@ -85,6 +86,7 @@ SAMPLE = {
     ("report", "I/O error"),
     ("manifest", "partial write"),
     ("note of a batch's try", "partial write"),
+    ("note of how batches are cut", "partial write"),
 }
 """The faults of a short test: each kind once on either side.
 
