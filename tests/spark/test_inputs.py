@@ -432,6 +432,7 @@ def test_a_file_that_nobody_can_read_is_looked_for_where_it_lies(spark, tmp_path
     spec = yaml.safe_load((tmp_path / "ads.yaml").read_text())
     inputs = spec["steps"][0]["inputs"]
     del inputs["clicks"]["watermark"], inputs["clicks"]["event_time"]
+    inputs["clicks"]["source"]["path"] = f"{tmp_path}/cl?cks"
     spec["steps"][0]["inputs"] = {name: inputs[name] for name in ("costs", "clicks", "prices")}
     (tmp_path / "ads.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     ads.land("clicks", clicked(1, 0))

@@ -6,7 +6,7 @@ import pytest
 from sluice.spec import load_pipeline
 from sluice.streaming.replay import verify_by_replay
 
-from tests.spark.several import Ads, moment
+from tests.spark.several import Ads, clicked, moment, shown
 from tests.spark.shop import Shop, order
 
 pytestmark = pytest.mark.usefixtures("two_partitions")
@@ -75,6 +75,22 @@ def test_where_rows_were_dropped_as_late_they_are_dropped_once_more(spark, hits)
     assert found.batches > 4 and "1 late" in found.read
     spark.sql(f"UPDATE delta.`{ads.table()}` SET n = n + 1")
     assert not verify_ads(spark, ads)["target"].equal
+
+
+def test_a_join_whose_rows_were_dropped_as_late_is_made_again_batch_by_batch(spark, tmp_path):
+    ads = Ads(tmp_path)
+    for minutes in (0, 200, 400):
+        ads.land("impressions", shown(minutes, minutes), shown(minutes + 1, minutes + 1))
+        ads.land("clicks", clicked(minutes, minutes + 5))
+        assert ads.run().error is None
+    ads.land("impressions", shown(7, 1), shown(500, 500))  # the first is behind the watermark
+    ads.land("clicks", clicked(500, 501), clicked(1, 2))
+    report = ads.run()
+    assert report.error is None and report.counts.late == 2
+    found = verify_ads(spark, ads)["target"]
+    assert found.equal and found.rows >= 5 and "2 late" in found.read
+    spark.sql(f"DELETE FROM delta.`{ads.table()}` WHERE id = '0'")
+    assert verify_ads(spark, ads)["target"].missing == 1
 
 
 def test_keys_that_state_remembers_are_those_of_one_batch(spark, tmp_path):

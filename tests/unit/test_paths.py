@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sluice.storage import Paths, is_remote, open_path
+from sluice.storage import Paths, depth_below, is_remote, open_path
 
 
 def test_everything_of_a_pipeline_lies_below_its_root():
@@ -63,3 +63,22 @@ def test_a_path_of_this_machine_is_told_from_a_remote_one(path, remote):
 @pytest.mark.parametrize("text", ["/data/x", "file:/data/x", "file:///data/x"])
 def test_a_local_uri_opens_as_a_plain_path(text):
     assert open_path(text) == Path("/data/x")
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "depth"),
+    [
+        ("/a/b/c.json", "/a/b", 5),
+        ("/a/b/c.json", "/a/b/", 5),
+        ("/a/b/c.json", "/a", 3),
+        ("/a/b/c.json", "/", 1),
+        ("/a/b", "/a/b", 5),
+        ("/a/bc/d.json", "/a/b", 0),
+        ("s3a://bucket/a/b.json", "s3://bucket/a", 9),
+        ("s3a://bucket/a/b.json", "s3a://buck", 0),
+        ("s3a://bucket/a/b.json", "/bucket/a", 0),
+        ("/bucket/a/b.json", "s3a://bucket/a", 0),
+    ],
+)
+def test_how_far_down_a_file_lies_is_told_by_what_it_lies_below(path, folder, depth):
+    assert depth_below(path, folder) == depth

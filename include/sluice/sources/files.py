@@ -19,7 +19,7 @@ from ..checkpoint import Checkpoint
 from ..errors import TransientError
 from ..spark.failure import UnplannedFiles, UnreadableFile
 from ..spec import FileSource
-from ..storage import in_bucket, is_remote, lies_below, open_path
+from ..storage import depth_below, in_bucket, is_remote, open_path
 from .file_stream import Place, open_stream
 from .intake import UNPACKED, BatchInput, Intake, Opening
 from .named import write_names
@@ -147,13 +147,14 @@ class FileIntake(Intake[FileSource]):
         gone = [path for path, exists in zip(named, there, strict=True) if not exists]
         return found | dict.fromkeys(gone, "the file was deleted between listing and reading")
 
-    def holds(self, path: str) -> bool:
-        """Where it lies below the folder; elsewhere than on a disk or in a bucket Spark may write
-        another address than we."""
-        root = source_root(self.source)
+    def depth(self, path: str) -> int:
+        """That of the folder; elsewhere than on a disk or in a bucket Spark may write another
+        address than we."""
+        source = self.source
+        root = source_root(source.model_copy(update={"path": source.fixed_folder}))
         if is_remote(root) and not in_bucket(root):
-            return is_remote(path)
-        return lies_below(path, root)
+            return int(is_remote(path))
+        return depth_below(path, root)
 
     def absorb(self, error: Exception) -> None:
         """Leave out a file that no reader can read; expect one that landed meanwhile."""

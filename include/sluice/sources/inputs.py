@@ -126,9 +126,7 @@ class Inputs:
         the inputs can, SourceError for a file of none of them."""
         able = list(self.intakes.values())
         if isinstance(error, UnreadableFile):
-            able = [one for one in able if one.holds(error.path)]
-            if not able:
-                raise self._explain(error)
+            able = self._owners(error)
         for last, intake in enumerate(able, 1):
             try:
                 intake.absorb(error)
@@ -138,15 +136,21 @@ class Inputs:
             else:
                 return
 
-    def _explain(self, error: UnreadableFile) -> SourceError:
-        """What to say of a file that no stream reads: of a static table, or of the step's own."""
-        owners = (name for name, one in self.statics.items() if one.holds(error.path))
-        of = next((f"static input {name}" for name in owners), "a table that the step reads")
-        return SourceError(
-            f"a file of {of}: {error.why}",
-            where=error.path,
-            do="Restore the file, or the table (`RESTORE`, or write it anew), and run again",
-        )
+    def _owners(self, error: UnreadableFile) -> list[Intake]:
+        """The streams that a file may be of, by what it lies below next. Raises SourceError for one
+        of a static table, or of a table of the step's own."""
+        streams = {name: one.depth(error.path) for name, one in self.intakes.items()}
+        statics = {name: one.depth(error.path) for name, one in self.statics.items()}
+        deepest = max([1, *streams.values(), *statics.values()])
+        of = next((f"static input {n}" for n, depth in statics.items() if depth == deepest), "")
+        found = [self.intakes[name] for name, depth in streams.items() if depth == deepest]
+        if of or not found:
+            raise SourceError(
+                f"a file of {of or 'a table that the step reads'}: {error.why}",
+                where=error.path,
+                do="Restore the file, or the table (`RESTORE`, or write it anew), and run again",
+            )
+        return found
 
 
 def _add(first: BatchInput, second: BatchInput) -> BatchInput:

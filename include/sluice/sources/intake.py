@@ -117,9 +117,10 @@ class Intake(ABC, Generic[Kind]):
         """What a person should know of batches, after they were read."""
         return []
 
-    def holds(self, path: str) -> bool:
-        """Whether a file that cannot be read may be one of its own."""
-        return False
+    def depth(self, path: str) -> int:
+        """How far down a file lies that cannot be read and may be one of its own, as the length of
+        what it lies below; 0 for another's."""
+        return 0
 
     def absorb(self, error: Exception) -> None:
         """Make the next try go on without what made this one fail; raises the error where that

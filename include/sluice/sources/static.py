@@ -8,7 +8,7 @@ from ..backlog import table_version
 from ..errors import SourceError
 from ..spark.columns import col, own_columns
 from ..spec import TableSource
-from ..storage import lies_below
+from ..storage import depth_below
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class StaticTable:
         """The table at a version; at its own where none is named."""
         return self if version is None else replace(self, version=version)
 
-    def holds(self, path: str) -> bool:
-        """Whether a file may be one of the table's."""
-        return lies_below(path, self.place)
+    def depth(self, path: str) -> int:
+        """As of an intake: how far down a file lies that may be one of the table's."""
+        return 1 if self.source.name is not None else depth_below(path, self.place)
 
     def read(self, spark: SparkSession, name: str) -> DataFrame:
         """Its own columns, at one version for the whole run, so that every batch sees the same.

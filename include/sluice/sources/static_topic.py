@@ -50,9 +50,9 @@ class StaticTopic:
         ends = {t: {int(p): end for p, end in found.items()} for t, found in position.items()}
         return replace(self, ends=ends)
 
-    def holds(self, path: str) -> bool:
-        """Never: its records lie in no file."""
-        return False
+    def depth(self, path: str) -> int:
+        """None: its records lie in no file."""
+        return 0
 
     def open(self, spark: SparkSession) -> DataFrame:
         """The columns of the schema, `_source` and `_defect`."""

@@ -20,7 +20,7 @@ from ..report import COMMITS
 from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, own_columns
 from ..spark.failure import ChangedTable, UnreadableFile
 from ..spec import TableSource, TableStart
-from ..storage import lies_below, replace_file
+from ..storage import depth_below, replace_file
 from .intake import UNPACKED, BatchInput, Intake, Opening
 
 _MOST_CHANGES = 20
@@ -203,9 +203,9 @@ class TableIntake(Intake[TableSource]):
                 "apart (delta.logRetentionDuration)",
             )
 
-    def holds(self, path: str) -> bool:
-        """Where it lies below the table, or nobody but the catalog knows where that is."""
-        return self.source.name is not None or lies_below(path, self.place)
+    def depth(self, path: str) -> int:
+        """That of the table; where that is may be known to the catalog alone."""
+        return 1 if self.source.name is not None else depth_below(path, self.place)
 
     def absorb(self, error: Exception) -> None:
         """Go on with the columns that Delta has noted; again and again where they change more than

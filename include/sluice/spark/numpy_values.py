@@ -16,7 +16,8 @@ class _Unloaded(ModuleType):
             return "numpy" in sys.modules
         if name.startswith("__"):  # the import system asks for some that a module need not have
             raise AttributeError(name)
-        del sys.modules[_ASKED]
+        if sys.modules.get(_ASKED) is self:
+            del sys.modules[_ASKED]
         return getattr(importlib.import_module(_ASKED), name)
 
 

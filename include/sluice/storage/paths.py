@@ -22,10 +22,12 @@ def is_remote(path: str | os.PathLike) -> bool:
     return "://" in str(path) and not str(path).startswith("file:")
 
 
-def lies_below(path: str, folder: str) -> bool:
-    """Whether a file lies below a folder; how a store is called (`s3`, `s3a`) does not count."""
-    file, above = (text.partition("://")[2] or text for text in (path, folder))
-    return is_remote(path) == is_remote(folder) and file.startswith(f"{above.rstrip('/')}/")
+def depth_below(path: str, folder: str) -> int:
+    """How long the name of a folder is that a file lies below, or is; 0 for another file. How a
+    store is called (`s3`, `s3a`) does not count."""
+    file, above = (text.partition("://")[2] or text for text in (path, folder.rstrip("/")))
+    same = is_remote(path) == is_remote(folder)
+    return 1 + len(above) if same and f"{file}/".startswith(f"{above}/") else 0
 
 
 def open_remote(path: str | os.PathLike) -> "UPath":
