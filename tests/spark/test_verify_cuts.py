@@ -117,6 +117,16 @@ def test_a_version_that_is_vacuumed_or_that_nobody_noted_is_told(spark, priced):
     assert priced.shop.run().status == "nothing new"
 
 
+def test_a_static_table_that_was_made_anew_is_told(priced):
+    for price in (2.0, 3.0):
+        priced.price(price)
+        priced.run(int(price))
+    shutil.rmtree(priced.prices)
+    priced.price(2.0)
+    with pytest.raises(SourceError, match="static input prices has no version 1 any more"):
+        priced.verify()
+
+
 @pytest.mark.parametrize("late", ["keep", "drop"])
 def test_rows_are_late_where_they_were_late(spark, tmp_path, late):
     shop = Shop(tmp_path, rules=[], dedup={"within": "1 day", "late": late})

@@ -46,6 +46,13 @@ class StaticTable:
         try:
             frame = spark.table(self.place) if self.source.name else self._load(spark)
         except Exception as error:
+            if "DELTA_VERSION_NOT_FOUND" in str(error):
+                raise SourceError(
+                    f"static input {name} has no version {self.version} any more: the table was "
+                    "made anew, or its log was cleaned",
+                    where=self.place,
+                    do="Put the table back that was read",
+                ) from None
             missing = ("DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
             if self.source.name and not any(word in str(error) for word in missing):
                 raise
