@@ -29,6 +29,7 @@ REFRESHED = (
     "spark/test_redo.py",
     "spark/test_refresh*.py",
     "spark/test_verify*.py",
+    "spark/test_window_groups.py",
 )
 """Those of steps with `groups`: as well."""
 APART = {STATEFUL: "stateful", REFRESHED: "refreshed"}
