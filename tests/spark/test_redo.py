@@ -167,3 +167,20 @@ def test_a_step_that_has_not_run_has_nothing_to_compute_again(spark, tmp_path):
 def test_a_range_is_in_utc():
     window = Window(start=datetime(2026, 1, 1, tzinfo=UTC), end=datetime(2026, 1, 2))
     assert window.literals[0] == "TIMESTAMP '2026-01-01 00:00:00.000000+00:00'"
+
+
+def test_windows_that_have_a_part_in_the_range_are_computed_again(spark, tmp_path):
+    cut = "window(at, '2 days', '1 day')"
+    query = f"SELECT window.start AS began, count(*) AS rows FROM source GROUP BY {cut}"
+    gold = open_gold(spark, tmp_path, Query(query, {"began": f"{cut}.start"}))
+    add(gold, order(5, 31))
+    gold.refresh()
+    table = f"delta.`{gold.target()}`"
+    with gold.unseen():
+        gold.spark.sql(f"DELETE FROM {table} WHERE began = '2026-01-15'")
+        gold.spark.sql(f"UPDATE {table} SET rows = 0 WHERE began < '2026-01-03'")
+    report = redo(gold)
+    assert report.error is None
+    (batch,) = report.steps[0].batches
+    assert (batch.refresh.touched, batch.refresh.updated) == (4, 3)
+    gold.check()

@@ -42,8 +42,8 @@ def find_groups(
     found = [held.select(*map(col, groups))]
     for name, said in listed.items():
         told = inputs[name].select(*(F.expr(said[one]).alias(one) for one in groups))
-        kinds = zip(groups, told.schema, found[0].schema, strict=True)
-        lists = [one for one, mine, its in kinds if mine.dataType != its.dataType]
+        mine, its = dict(told.dtypes), dict(found[0].dtypes)
+        lists = [one for one in groups if mine[one] != its[one]]
         found.append(explode_groups(told, lists))
     return reduce(DataFrame.union, found).where(wanted)
 
