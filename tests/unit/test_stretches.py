@@ -12,14 +12,13 @@ class Step:
     """A checkpoint whose batches are planned by hand."""
 
     def __init__(self, folder: Path, *apart: str) -> None:
-        self.folder, self.apart, self.planned = folder, apart, -1
+        self.folder, self.apart = folder, apart
 
-    def plan(self, batch: int, watermark: int = 0) -> str:
+    def plan(self, batch: int, watermark: int = 0) -> None:
         text = f"v1\n{json.dumps({'batchWatermarkMs': watermark})}\n{batch}"
         file = self.folder / "spark" / "offsets" / str(batch)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        return text
 
     def begin(self, batch: int, watermark: int = 0, **statics: object) -> None:
         self.plan(batch, watermark)
@@ -92,7 +91,7 @@ def test_a_note_that_the_power_cut_in_two_stops_no_run(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_thousands_of_batches_with_second_tries_are_told_without_a_gap(tmp_path, seed):
+def test_hundreds_of_batches_with_second_tries_are_told_without_a_gap(tmp_path, seed):
     draw, versions, apart = random.Random(seed), {}, ("statics",)
     step, version = Step(tmp_path, *(apart if seed % 2 else ("statics", "state"))), 0
     for batch in range(350):

@@ -34,7 +34,8 @@ def verify(
     their tables hold, row by row.
 
     A step with `groups` is computed from the versions of its inputs that its last commit tells, any
-    other from the records of its finished batches, in one batch beside its tables.
+    other from the records of its finished batches, beside its tables: in one batch, or in as few as
+    give the same rows.
 
     Exit code 0 where all are equal, 6 where one differs.
     """

@@ -124,9 +124,8 @@ class Inputs:
     def absorb(self, error: Exception) -> None:
         """Make the next try go on without what made this one fail; raises the error where none of
         the inputs can, SourceError for a file of none of them."""
-        able = list(self.intakes.values())
-        if isinstance(error, UnreadableFile):
-            able = self._owners(error)
+        everyone = list(self.intakes.values())
+        able = self._owners(error) if isinstance(error, UnreadableFile) else everyone
         for last, intake in enumerate(able, 1):
             try:
                 intake.absorb(error)

@@ -153,5 +153,6 @@ def refuse_gone(pipeline: Pipeline, step: Step, paths: Paths, done: Done) -> Non
                 f"static input {name} has gone on since, and compaction may have removed what was "
                 "read of it",
                 where=f"{step.name}: inputs.{name}",
-                do="Verify when a run has read its newest records and none was made before",
+                do="To have it verified, make the table of what the topic holds now: `sluice "
+                f"reset {pipeline.name} --step {step.name} --tables`, and run",
             )
