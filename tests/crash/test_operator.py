@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from sluice.sources import files
+from sluice.spark import tables
 from sluice.streaming import reduction
 
 from tests.crash.ends import FACTORS
@@ -31,7 +32,11 @@ ACTS = 10
 KINDS = ["new", "copy", "large", "negative", "broken", "bad copy", "renamed", "extra"]
 KINDS += ["better", "worse"]
 SHOPS = ["files", "ranked", "table", "topic", "large"]
-LARGE = {(files, "CROWDING_BYTES"): 0, (reduction, "FEW"): 0.0}
+LARGE = {
+    (files, "CROWDING_BYTES"): 0,
+    (reduction, "FEW"): 0.0,
+    (tables, "FEW_ROWS"): 0,
+}
 """What makes a batch go the way of a large one, whose rows lie on disk."""
 USUAL = {(module, name): getattr(module, name) for module, name in LARGE}
 POSITION = Operation("position of a sink", r"/positions/.*\.json$", side="Python")

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from sluice.spark import tables
 
 from .shop import Shop, order
 
@@ -58,7 +59,11 @@ def test_content_breaks_ties_the_same_way_for_every_cut(spark, tmp_path):
     assert found[0] == found[1] == found[2]
 
 
-def test_without_order_by_the_first_written_stays_and_the_report_names_the_key(spark, tmp_path):
+@pytest.mark.parametrize("few", [tables.FEW_ROWS, 0], ids=["few rows", "many rows"])
+def test_without_order_by_the_first_written_stays_and_the_report_names_the_key(
+    spark, tmp_path, monkeypatch, few
+):
+    monkeypatch.setattr(tables, "FEW_ROWS", few)
     shop = Shop(tmp_path)
     shop.land(FIRST, order(2))
     shop.run()

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sluice.report import Counts
 from sluice.sources import files
+from sluice.spark import tables
 from sluice.streaming import reduction
 
 from .histories import (
@@ -104,6 +105,7 @@ def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(
                 if large:  # whose rows are kept on disk, and sorted only where keys are shared
                     patch.setattr(files, "CROWDING_BYTES", 0)
                     patch.setattr(reduction, "FEW", 0.0)
+                    patch.setattr(tables, "FEW_ROWS", 0)
                 check_cut(spark, folder, backlog, bound, order_by)
         finally:
             shutil.rmtree(folder)

@@ -40,10 +40,18 @@ def read_rows(spark, path: str) -> list[tuple]:
     return sorted((tuple(row) for row in found.collect()), key=repr)
 
 
-@pytest.fixture(params=[tables.FEW_ROWS, 0], ids=["append", "merge"])
+WAYS = {
+    "few": {},
+    "by hashes": {"FEW_ROWS": 0},
+    "merge": {"FEW_ROWS": 0, "MANY_HASHES": 0},
+}
+
+
+@pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
     """How rows are compared with the table: each in turn."""
-    monkeypatch.setattr(tables, "FEW_ROWS", request.param)
+    for name, value in WAYS[request.param].items():
+        monkeypatch.setattr(tables, name, value)
 
 
 @pytest.mark.usefixtures("way")

@@ -16,6 +16,8 @@ from .jvm import jvm_of
 FEW_ROWS = 250_000
 """Rows of which every executor can hold a number each, however large the table is that they are
 compared with."""
+MANY_HASHES = 10**7
+"""Numbers of eight bytes that every executor can hold."""
 GIVEN = "came"
 """In the note of a commit that does not count the rows it was given: how many they were."""
 
@@ -44,16 +46,23 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Keyed:
-    """Kept rows of a batch, one a key. `count`: how many they are."""
+    """Kept rows of a batch, one a key. `count`: how many they are. `reached`: SQL for the rows of a
+    table, by names without a prefix, among which copies of them may lie; empty for all."""
 
     rows: DataFrame
     count: int
     keys: Sequence[str]
+    reached: str = ""
 
     @property
     def few(self) -> bool:
         """True where a table is best compared with them where it is read."""
         return self.count <= FEW_ROWS
+
+    @property
+    def countable(self) -> bool:
+        """True where every executor can hold what such rows have in common with a table."""
+        return self.count <= MANY_HASHES
 
 
 @dataclass(frozen=True)
@@ -109,9 +118,38 @@ def narrow(table: DataFrame, batch: Keyed) -> DataFrame:
     the batch is large."""
     if not batch.few:
         return table
-    number = hash_key(batch.keys)
-    few = F.broadcast(batch.rows.select(number.alias(KEY_HASH)))
-    return table.withColumn(KEY_HASH, number).join(few, KEY_HASH, "left_semi").drop(KEY_HASH)
+    return of_hashes(table, batch.keys, batch.rows.select(hash_key(batch.keys).alias(KEY_HASH)))
+
+
+def shared_hashes(table: DataFrame, batch: Keyed) -> DataFrame:
+    """Hashes of keys that both a table and a batch have: a key's once for each of its rows there,
+    and few of keys that only have the same hash. Neither side is sorted by more than that."""
+    number = hash_key(batch.keys).alias(KEY_HASH)
+    there = table.where(batch.reached) if batch.reached else table
+    return there.select(number).join(batch.rows.select(number), KEY_HASH, "left_semi")
+
+
+def find_new(table: DataFrame, batch: Keyed, condition: str) -> DataFrame:
+    """The rows (`s`) of a batch that match no row of a table (`t`). Args: condition: SQL, under
+    which their keys are equal."""
+
+    def without(rows: DataFrame, held: DataFrame) -> DataFrame:
+        return rows.alias("s").join(held.alias("t"), F.expr(condition), "left_anti")
+
+    if batch.few or not batch.countable:
+        return without(batch.rows, narrow(table, batch))
+    shared = shared_hashes(table, batch)
+    alone = of_hashes(batch.rows, batch.keys, shared, "left_anti")
+    others, held = (of_hashes(rows, batch.keys, shared) for rows in (batch.rows, table))
+    return alone.unionByName(without(others, held))
+
+
+def of_hashes(
+    rows: DataFrame, keys: Sequence[str], hashes: DataFrame, how: str = "left_semi"
+) -> DataFrame:
+    """The rows whose key has one of a few hashes; with `left_anti`, the others."""
+    marked = rows.withColumn(KEY_HASH, hash_key(keys))
+    return marked.join(F.broadcast(hashes), KEY_HASH, how).drop(KEY_HASH)
 
 
 def written_batches(session: SparkSession, path: str, prefix: str) -> dict[str, int]:

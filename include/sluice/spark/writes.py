@@ -22,7 +22,16 @@ from ..backlog import table_version
 from ..backlog.delta import find_commit_info
 from ..errors import TransientError
 from .columns import col, quote
-from .tables import GIVEN, Commit, Keyed, Transaction, frame_of, narrow, partition_columns
+from .tables import (
+    GIVEN,
+    Commit,
+    Keyed,
+    Transaction,
+    find_new,
+    frame_of,
+    partition_columns,
+    table_bytes,
+)
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -82,17 +91,18 @@ def insert_new(
 ) -> Commit:
     """Insert the rows (`s`) that match no row of the table (`t`).
 
-    Many rows by a MERGE. Few ones by an append of those that find no match: it moves and sorts no
-    row of the table (measured, 10,000 rows against 2,900,000: 18 and not 25 CPU-seconds of a run).
-    It reads the table within its own transaction, so that Delta checks it against other writers as
-    it does a MERGE.
+    By an append of those that find no match: it sorts neither the table nor the batch by key
+    (measured, 10,000 rows against 2,900,000: 18 and not 25 CPU-seconds of a run). It reads the
+    table within its own transaction, so that Delta checks it against other writers as it does a
+    MERGE. By a MERGE into an empty table, which counts what it is given itself, and of so many rows
+    that no executor can hold the hashes of those that match.
 
     Args:
         condition: SQL under which `s` is a copy of `t`; their keys are equal then.
         beats: SQL under which `s` takes the place of the `t` it matches; always a MERGE.
     """
     session = batch.rows.sparkSession
-    if beats or not batch.few:
+    if beats or not (batch.few or (batch.countable and table_bytes(session, path))):
         write = partial(_merge, session, path, batch.rows, condition, beats)
     else:
         # Counted of what the write is given, which is not yet known to be what it should be.
@@ -114,8 +124,7 @@ def _merge(
 
 def _append_new(path: str, batch: Keyed, condition: str, txn: Transaction) -> None:
     session = batch.rows.sparkSession
-    held = narrow(frame_of(session, path), batch).alias("t")
-    new = batch.rows.alias("s").join(held, F.expr(condition), "left_anti")
+    new = find_new(frame_of(session, path), batch, condition)
     if parts := partition_columns(session, path):
         new = new.repartition(*[col(name) for name in parts])  # as a MERGE does: few files
     _append_to(new, txn).save(path)

@@ -1,15 +1,20 @@
 """Counts the keys of which copies say different things."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ..spark.columns import DIFFERS
 from ..spark.failure import SPARK_FAILED
-from ..spark.tables import Keyed, frame_of, narrow
+from ..spark.kept import keep_rows
+from ..spark.tables import frame_of, narrow, of_hashes, shared_hashes
 from .classify import judge
 from .copies import Copies
+from .note import Note
 from .outlet import is_of_batch
 from .parts import Outcome
 from .plan import Plan
@@ -44,9 +49,8 @@ def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str)
         return Conflicts()
     try:
         before = _table_before(plan, copies, unique, outcome)
-        if before is not None:
-            before = narrow(before, Keyed(unique, outcome.note.given.keys, copies.keys))
-        found = copies.find_conflicts(unique, before, match)
+        with _narrowed(copies, unique, before, outcome.note) as (rows, held):
+            found = copies.find_conflicts(rows, held, match)
     except SPARK_FAILED:
         if not copies.replaces:
             raise
@@ -59,6 +63,26 @@ def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str)
     shown = found["conflicts"] and not plan.rules.hidden & set(copies.keys)
     samples = sorted({found["first"], found["last"]}) if shown else []
     return Conflicts(found["conflicts"], overtaken, tuple(samples))
+
+
+@contextmanager
+def _narrowed(
+    copies: Copies, unique: DataFrame, table: DataFrame | None, note: Note
+) -> Iterator[tuple[DataFrame, DataFrame | None]]:
+    """The rows of a batch and those of the table that may be copies of each other, and few others.
+
+    Of many rows the hashes that both have are found first: then neither the batch nor the table is
+    sorted by key, with all that its rows say.
+    """
+    batch = copies.keyed(unique, note.given.keys, note.oldest, note.newest)
+    if table is None or batch.few or not batch.countable:
+        yield unique, table if table is None else narrow(table, batch)
+        return
+    with keep_rows(shared_hashes(table, batch)) as shared:
+        met, held = (of_hashes(rows, copies.keys, shared) for rows in (unique, table))
+        # Those that differ within the batch; rows that are alone cannot, and are not read for it.
+        apart = of_hashes(unique.where(F.col(DIFFERS)), copies.keys, shared, "left_anti")
+        yield met.unionByName(apart), held
 
 
 def _table_before(

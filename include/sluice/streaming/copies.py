@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from ..spark.columns import CONTENT, COPIES, DIFFERS, RESCUED, TIME, col, quote
+from ..spark.tables import Keyed
 from ..spec import Step
 from ..spec.dedup import split_order
 from .times import within_times
@@ -152,15 +153,28 @@ class Copies:
         if self.reach is None:
             return " AND ".join(terms)
         kind, name = self.columns[self.time].dataType, quote(self.time)
-        if not isinstance(kind, StringType):  # the file statistics of text say nothing of its time
-            oldest, newest = oldest - self.reach, newest + self.reach
-            terms.append(within_times(f"t.{name}", kind, oldest, newest))
+        terms += filter(None, [self.reached(oldest, newest, "t.")])
         if self.time not in self.keys:
             # Row by row as well: what counts as a copy must not depend on how far apart other rows
             # of the batch are.
             t, s = (f"unix_micros({_moment(f'{side}.{name}', kind)})" for side in "ts")
             terms.append(f"abs({t} - {s}) <= {self.reach}")
         return " AND ".join(terms)
+
+    def reached(self, oldest: int, newest: int, row: str = "") -> str:
+        """SQL for the rows of the table that lie where copies of a batch's may; empty where that
+        may be all of them. Args: oldest, newest: as `match` has them. row: before names."""
+        kind, name = self.columns[self.time].dataType, quote(self.time)
+        if self.reach is None or isinstance(kind, StringType):
+            return ""  # the file statistics of text say nothing of its time
+        return within_times(f"{row}{name}", kind, oldest - self.reach, newest + self.reach)
+
+    def keyed(self, rows: DataFrame, count: int, oldest: int | None, newest: int | None) -> Keyed:
+        """Rows of a reduced batch, to be compared with a table. Args: oldest, newest: as `match`
+        has them; None where nobody knows."""
+        if oldest is None or newest is None:
+            return Keyed(rows, count, self.keys)
+        return Keyed(rows, count, self.keys, self.reached(oldest, newest))
 
     def find_conflicts(self, unique: DataFrame, table: DataFrame | None, match: str) -> Row:
         """Keys of a reduced batch that came with differing content, in the batch or in the table

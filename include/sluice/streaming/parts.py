@@ -74,7 +74,7 @@ def _write_late(
     late = rows.where(is_late(watermark_ms))
     count = late.count()
     timely = replace(given, rows=given.rows - count, keys=given.keys - count)
-    rest = Unique(rows.where(~is_late(watermark_ms)), timely)
+    rest = replace(split.unique, rows=rows.where(~is_late(watermark_ms)), given=timely)
     if not count:
         return Written(), rest
     keys = plan.copies.keys if plan.copies is not None else ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ..spark.columns import COPIES, KEY_HASH, RESCUED, SOURCE, TIME, col, hash_key
 from ..spark.kept import keep_rows
+from ..spark.tables import MANY_HASHES
 from .copies import Copies
 from .plan import Plan
 from .survey import Survey, is_good, is_late
@@ -16,8 +18,6 @@ from .written import Given, Unique, check_same
 
 FEW = 0.3
 """Share of rows with a key of their own below which finding them out does not pay."""
-_MOST = 10**7
-"""Rows with shared keys of which every executor can hold the hashes."""
 Reduce = Callable[[DataFrame], DataFrame]
 
 
@@ -36,17 +36,17 @@ def reduce_batch(
     if plan.late == "drop":
         good, expected = good.where(~is_late(watermark_ms)), survey.good - survey.late
     if plan.copies is None or not expected:
-        yield Unique(good, Given(expected, expected))
+        yield Unique(good, Given(expected, expected), span=(survey.oldest, survey.newest))
         return
     last = is_late(watermark_ms) if plan.late == "keep" else None
     spread = (survey.newest or 0) - (survey.oldest or 0)
     reduce = partial(plan.copies.reduce, spread=spread, last=last)
     if large:
-        with _reduce_shared(plan, plan.copies, good, expected, reduce) as unique:
-            yield unique
+        reducing = _reduce_shared(plan, plan.copies, good, expected, reduce)
     else:
-        with _reduce_all(plan, good, expected, reduce) as unique:
-            yield unique
+        reducing = _reduce_all(plan, good, expected, reduce)
+    with reducing as unique:
+        yield replace(unique, span=(survey.oldest, survey.newest))
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _reduce_shared(
     counted = hashed.groupBy(KEY_HASH).agg(F.count(F.lit(1)).alias(COPIES))
     with keep_rows(counted.where(F.col(COPIES) > 1)) as shared:
         rows = shared.agg(F.coalesce(F.sum(COPIES), F.lit(0))).collect()[0][0]
-        if expected - rows < FEW * expected or rows > _MOST:
+        if expected - rows < FEW * expected or rows > MANY_HASHES:
             with _reduce_all(plan, good, expected, reduce, on_disk=True) as unique:
                 yield unique
             return

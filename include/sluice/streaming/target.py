@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import SpecError
 from ..spark.kept import keep_rows
-from ..spark.tables import Commit, Keyed, Transaction, find_commit, frame_of, narrow
+from ..spark.tables import Commit, Keyed, Transaction, find_commit, find_new, frame_of
 from ..spark.writes import append, insert_new
 from .copies import Copies
 from .written import Given, Unique, Written, check_same
@@ -84,12 +84,11 @@ class InsertNew(Target):
 
     def fresh(self, unique: Unique, match: str) -> DataFrame:
         stays = f" AND NOT ({self.copies.beats()})" if self.copies.replaces else ""
-        rows = unique.rows
-        table = narrow(frame_of(rows.sparkSession, self.path), self._keyed(unique))
-        return rows.alias("s").join(table.alias("t"), F.expr(match + stays), "left_anti")
+        table = frame_of(unique.rows.sparkSession, self.path)
+        return find_new(table, self._keyed(unique), match + stays)
 
     def _keyed(self, unique: Unique) -> Keyed:
-        return Keyed(unique.rows, unique.given.keys, self.copies.keys)
+        return self.copies.keyed(unique.rows, unique.given.keys, *unique.span)
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,13 @@ class Given:
 @dataclass(frozen=True)
 class Unique:
     """Rows of a batch, one a key where the target remembers keys, and how many they are. `gone`:
-    groups whose rows in the table go, one row each; None where none does."""
+    groups whose rows in the table go, one row each; None where none does. `span`: the oldest and
+    the newest event time among them, epoch microseconds; None where nobody knows."""
 
     rows: DataFrame
     given: Given
     gone: DataFrame | None = None
+    span: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,10 @@ def split_text(lines: DataFrame, source: Records) -> DataFrame:
     """
     lines = _split(decode(lines, source), source)
     raw = F.col(RAW)
-    # Nearly every record begins with a sign beyond the blank ones, which costs nothing to see.
+    # Nearly every record begins with a sign beyond the blank ones, which costs nothing to see; of
+    # the others it is asked whether they are valid text.
     told = (raw >= "!") | (F.btrim(raw, F.lit(_BLANK)) != "")
-    return lines.where(~F.col("_valid") | told)
+    return lines.where(told | ~F.col("_valid"))
 
 
 def parse_text(
