@@ -662,7 +662,7 @@ def test_a_topic_larger_than_the_memory_comes_in_batches_by_the_size_of_its_firs
     topic = kafka_broker.create_topic(f"crowd_{keep_value}")
     kafka_broker.produce(topic, [Record(order(n)) for n in range(60)])
     size = len(order(10))
-    monkeypatch.setattr(bounds, "storage_memory", lambda spark: int(20 * size / 0.6) + 1)
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: int(20 * size / 0.6) + 2)
     shop = project(topic, DEDUP, keep_value=keep_value)
     first = shop.run().steps[0]
     assert (len(first.batches), first.counts.written) == (batches, 60)

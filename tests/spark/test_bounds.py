@@ -19,7 +19,7 @@ STOP = {
 @pytest.fixture
 def shop(tmp_path, monkeypatch) -> Shop:
     """Six files of an order each, and a memory that takes about two of them."""
-    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 250)
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 150 / bounds.SHARE)
     shop = Shop(tmp_path)
     for number in range(6):
         shop.land(order(number))

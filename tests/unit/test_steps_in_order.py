@@ -211,7 +211,7 @@ def test_a_report_tells_of_steps_in_the_order_of_the_file():
     assert [tally.step for tally in story.tallies] == ["a", "c", "d"]
 
 
-@pytest.mark.parametrize(("at_once", "share"), [(1, 600), (2, 300)])
+@pytest.mark.parametrize(("at_once", "share"), [(1, 1.0), (2, 0.5)])
 def test_steps_at_once_share_the_memory(monkeypatch, at_once, share):
     asked, size = [], lambda _: 1000
     monkeypatch.setattr(bounds, "fit_to_executors", lambda *_: None)
@@ -220,7 +220,7 @@ def test_steps_at_once_share_the_memory(monkeypatch, at_once, share):
     monkeypatch.setattr(bounds, "_open", lambda *_: (None, []))
     run = SimpleNamespace(spark=None, pipeline=CHAIN, at_once=at_once)
     bounds.open_bounded(run, CHAIN.steps[0], SimpleNamespace(cut=asked.append))
-    assert asked == [share]
+    assert asked == [share * 1000 * bounds.SHARE]
 
 
 class Running(list):

@@ -16,6 +16,9 @@ Kind = TypeVar("Kind", bound=SourceKind)
 
 UNPACKED = 6
 """How many bytes of text a byte of a packed or columnar file stands for, about."""
+IN_MEMORY = 0.3
+"""Of the bytes of a batch whose rows lie on disks, those of one whose rows are kept in memory or
+sorted as a whole."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ..checkpoint import Checkpoint
 from ..errors import SluiceError, SourceError, TransientError
 from ..report import BatchReport, merge_ranges
 from ..spec import KafkaSource, KafkaStart, resolve_cluster
-from .intake import BatchInput, Intake, Opening
+from .intake import IN_MEMORY, BatchInput, Intake, Opening
 from .kafka_options import reader_options, start_options
 from .kafka_records import read_records
 
@@ -104,7 +104,7 @@ class KafkaIntake(Intake[KafkaSource]):
         """Read in batches of so many bytes, by the size of the first records; a kept row holds the
         record's own bytes beside its columns."""
         kept = (self.backlog.record_bytes or RECORD_BYTES) * (2 if self.source.keep_value else 1)
-        bound = max(1, size // kept)
+        bound = max(1, int(size * IN_MEMORY) // kept)
         if self.source.is_bounded or self.total <= bound:
             return False
         self.source = self.source.model_copy(update={"max_offsets_per_batch": bound})

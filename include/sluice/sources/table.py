@@ -21,7 +21,7 @@ from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, own_columns
 from ..spark.failure import ChangedTable, UnreadableFile
 from ..spec import TableSource, TableStart
 from ..storage import depth_below, replace_file
-from .intake import UNPACKED, BatchInput, Intake, Opening
+from .intake import IN_MEMORY, UNPACKED, BatchInput, Intake, Opening
 
 _MOST_CHANGES = 20
 _ANEW = (
@@ -103,7 +103,7 @@ class TableIntake(Intake[TableSource]):
     def cut(self, size: int) -> bool:
         """Read in batches of so many bytes, by the sizes of files in the table's log. A table that
         is smaller comes in one."""
-        bound = size // UNPACKED
+        bound = int(size * IN_MEMORY) // UNPACKED
         if self.source.is_bounded or self.source.event_time_order or not bound:
             return False
         self.source = self.source.model_copy(update={"max_bytes_per_batch": bound})

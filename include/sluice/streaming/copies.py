@@ -187,7 +187,8 @@ class Copies:
         rows = unique.alias("s")
         if table is not None:
             held = f"t.{quote(self.keys[0])} IS NOT NULL"
-            other = F.expr(f"{held} AND {self.content('t.')} <> s.{CONTENT}")
+            # Not `_content`: Spark would make it of all rows before it asks which of them have one.
+            other = F.expr(f"{held} AND {self.content('t.')} <> {self.content('s.')}")
             rows = rows.join(table.alias("t"), F.expr(match), "left")
             differs, overtaken = differs | other, other & F.expr(self.beats())
         keys = [F.col(f"s.{quote(key)}").cast("string") for key in self.keys]
