@@ -42,6 +42,9 @@ _FIXED = {
     # instead of 1 s.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
+    # What a batch and a table have in common is broadcast as soon as it is found, which of a large
+    # table takes minutes: after five of them Spark gives up by default.
+    "spark.sql.broadcastTimeout": "86400",
     # Decoding a declared encoding: every charset of Java, and a replacement character (which marks
     # the row) instead of the end of the run.
     "spark.sql.legacy.javaCharsets": "true",
