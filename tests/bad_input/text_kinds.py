@@ -82,8 +82,8 @@ PACKED = (
         "unknown_packing",
         "a `.snappy` or `.lz4` file",
         "the same: their readers would find no rows in a broken one",
-        files={"a.txt.snappy": "garbage\n" * 99, "b.txt.lz4": "garbage\n" * 99},
-        refused=_unreadable(*["compressed in a way that is not read; gz, bz2 and zst are"] * 2),
+        files=dict.fromkeys(("a.txt.snappy", "b.txt.lz4", "c.txt.LZ4"), "garbage\n" * 99),
+        refused=_unreadable(*["compressed in a way that is not read; gz, bz2 and zst are"] * 3),
     ),
     Kind(
         "bzip2_tail",

@@ -43,7 +43,7 @@ def read_rows(spark, path: str) -> list[tuple]:
 WAYS = {
     "few": {},
     "by hashes": {"FEW_ROWS": 0},
-    "merge": {"FEW_ROWS": 0, "MANY_HASHES": 0},
+    "by keys": {"FEW_ROWS": 0, "MANY_HASHES": 0},
 }
 
 

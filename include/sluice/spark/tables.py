@@ -16,8 +16,9 @@ from .jvm import jvm_of
 FEW_ROWS = 250_000
 """Rows of which every executor can hold a number each, however large the table is that they are
 compared with."""
-MANY_HASHES = 10**7
-"""Numbers of eight bytes that every executor can hold."""
+MANY_HASHES = 2_000_000
+"""Numbers of eight bytes that every executor can hold beside its work: a tenth of a gigabyte each
+time that they are broadcast."""
 GIVEN = "came"
 """In the note of a commit that does not count the rows it was given: how many they were."""
 
@@ -58,11 +59,6 @@ class Keyed:
     def few(self) -> bool:
         """True where a table is best compared with them where it is read."""
         return self.count <= FEW_ROWS
-
-    @property
-    def countable(self) -> bool:
-        """True where every executor can hold what such rows have in common with a table."""
-        return self.count <= MANY_HASHES
 
 
 @dataclass(frozen=True)
@@ -136,9 +132,11 @@ def find_new(table: DataFrame, batch: Keyed, condition: str) -> DataFrame:
     def without(rows: DataFrame, held: DataFrame) -> DataFrame:
         return rows.alias("s").join(held.alias("t"), F.expr(condition), "left_anti")
 
-    if batch.few or not batch.countable:
+    if batch.few:
         return without(batch.rows, narrow(table, batch))
     shared = shared_hashes(table, batch)
+    if batch.count > MANY_HASHES and shared.count() > MANY_HASHES:
+        return without(batch.rows, table)
     alone = of_hashes(batch.rows, batch.keys, shared, "left_anti")
     others, held = (of_hashes(rows, batch.keys, shared) for rows in (batch.rows, table))
     return alone.unionByName(without(others, held))

@@ -94,15 +94,14 @@ def insert_new(
     By an append of those that find no match: it sorts neither the table nor the batch by key
     (measured, 10,000 rows against 2,900,000: 18 and not 25 CPU-seconds of a run). It reads the
     table within its own transaction, so that Delta checks it against other writers as it does a
-    MERGE. By a MERGE into an empty table, which counts what it is given itself, and of so many rows
-    that no executor can hold the hashes of those that match.
+    MERGE. By a MERGE into an empty table, which counts what it is given itself.
 
     Args:
         condition: SQL under which `s` is a copy of `t`; their keys are equal then.
         beats: SQL under which `s` takes the place of the `t` it matches; always a MERGE.
     """
     session = batch.rows.sparkSession
-    if beats or not (batch.few or (batch.countable and table_bytes(session, path))):
+    if beats or not (batch.few or table_bytes(session, path)):
         write = partial(_merge, session, path, batch.rows, condition, beats)
     else:
         # Counted of what the write is given, which is not yet known to be what it should be.

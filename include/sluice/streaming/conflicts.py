@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ..spark.columns import DIFFERS
 from ..spark.failure import SPARK_FAILED
 from ..spark.kept import keep_rows
-from ..spark.tables import frame_of, narrow, of_hashes, shared_hashes
+from ..spark.tables import MANY_HASHES, frame_of, narrow, of_hashes, shared_hashes
 from .classify import judge
 from .copies import Copies
 from .note import Note
@@ -75,10 +75,13 @@ def _narrowed(
     sorted by key, with all that its rows say.
     """
     batch = copies.keyed(unique, note.given.keys, note.oldest, note.newest)
-    if table is None or batch.few or not batch.countable:
+    if table is None or batch.few:
         yield unique, table if table is None else narrow(table, batch)
         return
     with keep_rows(shared_hashes(table, batch)) as shared:
+        if shared.count() > MANY_HASHES:
+            yield unique, table
+            return
         met, held = (of_hashes(rows, copies.keys, shared) for rows in (unique, table))
         # Those that differ within the batch; rows that are alone cannot, and are not read for it.
         apart = of_hashes(unique.where(F.col(DIFFERS)), copies.keys, shared, "left_anti")

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 
 from ..spark.columns import COPIES, KEY_HASH, RESCUED, SOURCE, TIME, col, hash_key
 from ..spark.kept import keep_rows
-from ..spark.tables import MANY_HASHES
 from .copies import Copies
 from .plan import Plan
 from .survey import Survey, is_good, is_late
@@ -18,6 +17,8 @@ from .written import Given, Unique, check_same
 
 FEW = 0.3
 """Share of rows with a key of their own below which finding them out does not pay."""
+_MOST = 10**7
+"""Rows with shared keys of which every executor can hold the hashes."""
 Reduce = Callable[[DataFrame], DataFrame]
 
 
@@ -74,7 +75,7 @@ def _reduce_shared(
     counted = hashed.groupBy(KEY_HASH).agg(F.count(F.lit(1)).alias(COPIES))
     with keep_rows(counted.where(F.col(COPIES) > 1)) as shared:
         rows = shared.agg(F.coalesce(F.sum(COPIES), F.lit(0))).collect()[0][0]
-        if expected - rows < FEW * expected or rows > MANY_HASHES:
+        if expected - rows < FEW * expected or rows > _MOST:
             with _reduce_all(plan, good, expected, reduce, on_disk=True) as unique:
                 yield unique
             return
