@@ -60,6 +60,11 @@ class Keyed:
         """True where a table is best compared with them where it is read."""
         return self.count <= FEW_ROWS
 
+    @property
+    def hashes(self) -> DataFrame:
+        """The hash of each row's key, as `_key_hash`."""
+        return self.rows.select(hash_key(self.keys).alias(KEY_HASH))
+
 
 @dataclass(frozen=True)
 class Commit:
@@ -114,15 +119,15 @@ def narrow(table: DataFrame, batch: Keyed) -> DataFrame:
     the batch is large."""
     if not batch.few:
         return table
-    return of_hashes(table, batch.keys, batch.rows.select(hash_key(batch.keys).alias(KEY_HASH)))
+    return of_hashes(table, batch.keys, batch.hashes)
 
 
 def shared_hashes(table: DataFrame, batch: Keyed) -> DataFrame:
     """Hashes of keys that both a table and a batch have: a key's once for each of its rows there,
     and few of keys that only have the same hash. Neither side is sorted by more than that."""
-    number = hash_key(batch.keys).alias(KEY_HASH)
     there = table.where(batch.reached) if batch.reached else table
-    return there.select(number).join(batch.rows.select(number), KEY_HASH, "left_semi")
+    number = hash_key(batch.keys).alias(KEY_HASH)
+    return there.select(number).join(batch.hashes, KEY_HASH, "left_semi")
 
 
 def find_new(table: DataFrame, batch: Keyed, condition: str) -> DataFrame:
