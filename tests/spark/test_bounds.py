@@ -2,8 +2,10 @@
 nothing."""
 
 import gzip
+import shutil
 
 import pytest
+from sluice.spark import scratch
 from sluice.streaming import bounds, step
 
 from .shop import WINDOWS, Shop, order
@@ -40,6 +42,24 @@ def test_a_backlog_larger_than_the_memory_comes_in_batches_and_the_table_is_the_
 def test_a_backlog_that_fits_comes_in_one_batch(shop, monkeypatch):
     monkeypatch.setattr(bounds, "storage_memory", lambda spark: 10**9)
     assert count_batches(shop) == 1
+
+
+def test_where_the_disks_hold_less_than_the_memory_batches_are_as_small_as_they_need_to_be(
+    spark, shop, monkeypatch
+):
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 10**9)
+    monkeypatch.setattr(bounds, "CROWDING_BYTES", 0)
+    monkeypatch.setattr(bounds, "free_bytes", lambda spark: 300)
+    assert 2 < count_batches(shop) <= 6
+    assert shop.ids(spark) == [f"o{number}" for number in range(6)]
+
+
+def test_the_room_on_a_disk_is_counted_once_for_all_folders_on_it(spark, tmp_path, monkeypatch):
+    folders = [str(tmp_path), str(tmp_path.parent)]
+    room = shutil.disk_usage(tmp_path).free
+    assert bounds.free_bytes(spark) > 0
+    monkeypatch.setattr(scratch, "_block_folders", lambda spark: folders)
+    assert bounds.free_bytes(spark) == pytest.approx(room, rel=0.1)
 
 
 def test_what_the_pipeline_says_is_what_counts(shop):

@@ -1,14 +1,19 @@
 """How the JVM is started: nothing secret where everyone can read, nothing said without need."""
 
+import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+import uuid
 from pathlib import Path
 
 import psutil
 import pytest
+from sluice.spark.scratch import remove_left_behind
 
 SECRET = "s3cret=1 \\ ü\n2"
 SESSION = """
@@ -99,8 +104,13 @@ def test_a_run_that_fails_says_where_the_words_of_the_jvm_are(scene):
     assert "agent library nosuch" in Path(said.removeprefix("What Spark itself said: ")).read_text()
 
 
-def test_a_run_whose_jvm_is_killed_says_so_in_one_sentence_without_a_traceback(scene):
+def kill_in_the_middle(scene, whole: bool) -> tuple[int, str]:
+    """Kill the JVM of a run, or all of it; what it returned, and what it said. What Spark keeps on
+    disks lies below the folder for temporary files."""
     file, root = scene
+    spec = json.loads(file.read_text())
+    spec["spark"]["spark.local.dir"] = os.environ["TMPDIR"]
+    file.write_text(json.dumps(spec))
     command = [sys.executable, "-m", "sluice.cli", "run", "--spec", str(file), "--root", str(root)]
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
     with subprocess.Popen(
@@ -108,9 +118,51 @@ def test_a_run_whose_jvm_is_killed_says_so_in_one_sentence_without_a_traceback(s
     ) as process:
         while process.poll() is None and not (root / "tables").exists():
             time.sleep(0.02)  # the JVM makes the folder as it creates the first table
-        for child in psutil.Process(process.pid).children():
-            child.kill()
+        children = psutil.Process(process.pid).children(recursive=True)
+        for victim in [psutil.Process(process.pid), *children] if whole else children:
+            victim.kill()
         _, errors = process.communicate(timeout=120)
-    assert process.returncode == 5
+        psutil.wait_procs(children, 60)
+    return process.returncode, errors
+
+
+def list_scratch() -> list[str]:
+    """What runs have left where Spark keeps rows, and notes of it."""
+    return [p.name for p in Path(os.environ["TMPDIR"]).iterdir() if p.suffix not in (".log", ".so")]
+
+
+def test_a_run_whose_jvm_is_killed_says_so_in_one_sentence_and_leaves_nothing_on_the_disk(scene):
+    code, errors = kill_in_the_middle(scene, whole=False)
+    assert code == 5
     assert "the JVM ended in the middle of the run" in errors
     assert "Traceback" not in errors and len(errors.splitlines()) == 2, errors
+    assert list_scratch() == []
+
+
+def test_what_a_killed_run_left_on_the_disk_is_removed_by_the_next(scene, monkeypatch):
+    file, root = scene
+    monkeypatch.setattr(tempfile, "tempdir", os.environ["TMPDIR"])
+    assert kill_in_the_middle(scene, whole=True)[0] == -signal.SIGKILL
+    assert {name.split("-")[0] for name in list_scratch()} == {"blockmgr", "spark", "sluice"}
+    remove_left_behind()  # as each run does, once Spark has started
+    assert list_scratch() == []
+    done = run("-m", "sluice.cli", "run", "--spec", file, "--root", root)
+    assert done.returncode == 0, done.stderr
+    # The JVM ends a moment after the run, and takes its last folder with it.
+    assert [name for name in list_scratch() if not name.startswith("spark-")] == []
+
+
+def test_what_a_living_run_keeps_and_what_is_not_sparks_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ours, mine = tmp_path / f"blockmgr-{uuid.uuid4()}", tmp_path / "orders"
+    for folder in (ours, mine):
+        folder.mkdir()
+    note = tmp_path / "sluice-1.scratch"
+    note.write_text(f"{ours}\n{mine}")
+    with note.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        remove_left_behind()
+        assert ours.exists() and note.exists()
+    remove_left_behind()
+    assert not ours.exists() and not note.exists()
+    assert mine.exists()

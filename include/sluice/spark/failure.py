@@ -123,7 +123,9 @@ def explain(error: Exception, own_state: bool = False) -> Exception:
     if "No space left on device" in fault.sentence:
         return TransientError(
             f"the disk is full: {fault.sentence}",
-            do="Make room, then run again: the batch comes again as it is",
+            do="Make room where the tables lie and in Spark's local folders (`spark.local.dir`; by "
+            "default those for temporary files), or lower `max_bytes_per_batch`. Then run again: "
+            "the batch comes again as it is",
         )
     return (
         explain_kafka(text)

@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.metadata import version
 
 import pyspark
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from ..errors import PreflightError, TransientError
 from .jvm import JVM_GONE, has_jvm_ended, start_jvm
 from .numpy_values import spare_numpy
+from .scratch import hold_scratch
 
 TESTED = {"pyspark": "4.2.0", "pyspark-client": "4.2.0", "delta-spark": "4.4.0"}
 
@@ -79,8 +80,15 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         spark = builder.getOrCreate()
-    try:
+    with _explain_end(), _stop_after(spark) if borrowed is None else nullcontext():
         yield spark
+
+
+@contextmanager
+def _explain_end() -> Iterator[None]:
+    """Raise TransientError where the JVM is found gone."""
+    try:
+        yield
     except JVM_GONE as error:
         if not has_jvm_ended():
             raise
@@ -89,7 +97,13 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
             do="Lower `max_bytes_per_batch`; where the log tells of Java heap space raise "
             "`spark.driver.memory`, else lower it or give the machine more. Then run again",
         ) from error
-    finally:
-        if borrowed is None:
+
+
+@contextmanager
+def _stop_after(spark: SparkSession) -> Iterator[None]:
+    with hold_scratch(spark):
+        try:
+            yield
+        finally:
             with suppress(*JVM_GONE):
                 spark.stop()
