@@ -83,8 +83,10 @@ class Growing:
         run_measured([*job, *map(str, counts)], self.log)
 
     def run_after(self, count: int, new: int = 1) -> Cost:
-        """One run over the files that are new after so many, on a copy of that state."""
+        """One run over the files that are new after so many, on a copy of that state, once the
+        folder has rested."""
         self.land(count + new)
+        time.sleep(RESTED)
         root = self.folder / "root"
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(self.state(count), root)

@@ -86,7 +86,7 @@ def test_a_file_that_lands_after_the_look_waits_for_the_next_run(project, crowd,
             project.land(late.pop(), '{"n": 2}\n')
         return found
 
-    monkeypatch.setattr(files, "look_for_files", look_then_land)
+    monkeypatch.setattr(files, "look_or_recall", look_then_land)
     assert [project.run().counts.read for _ in range(2)] == [1, 1]
     assert project.run().status == "nothing new"
     assert project.rows("n") == Counter([(1,), (2,)])

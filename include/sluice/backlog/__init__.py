@@ -28,8 +28,9 @@ from .landing import describe_landing
 from .measure import measure_pipeline, measure_step, note_idle_audits
 from .notified import Arrivals, settle, take_arrivals
 from .probe import RECORD_BYTES, Range, StepBacklog
+from .recent import look_or_recall
 from .refreshed import describe_foreign, find_foreign, find_refresh
-from .waiting import find_altered, look_for_files, waiting_files
+from .waiting import find_altered, waiting_files
 from .watch import Watched, mark_behind, read_mark, refuse_another, watch_table, write_mark
 
 __all__ = [
@@ -56,7 +57,7 @@ __all__ = [
     "is_hidden",
     "keep_unreadable",
     "list_files",
-    "look_for_files",
+    "look_or_recall",
     "mark_behind",
     "measure_expired",
     "measure_pipeline",

@@ -79,8 +79,9 @@ def is_wanted(source: FileSource, name: str) -> bool:
 
 
 def _compile_pattern(source: FileSource) -> Callable[[str], bool]:
-    patterns = [compile_glob(p) for p in expand_braces(source.pattern)]
-    return lambda name: not is_hidden(name) and any(p.fullmatch(name) for p in patterns)
+    globs = (compile_glob(pattern).pattern for pattern in expand_braces(source.pattern))
+    matches = re.compile("|".join(f"(?:{glob})" for glob in globs), re.DOTALL).fullmatch
+    return lambda name: not is_hidden(name) and matches(name) is not None
 
 
 def _walk_local(root: str) -> Iterator[LandedFile]:
@@ -97,7 +98,7 @@ def _walk_local(root: str) -> Iterator[LandedFile]:
         )
     for start in starts:
         if os.path.isfile(start):
-            yield from _stat(start)
+            yield from filter(None, [find_file(start)])
             continue
         if not os.access(start, os.R_OK | os.X_OK):
             raise _refused(start)
@@ -105,8 +106,8 @@ def _walk_local(root: str) -> Iterator[LandedFile]:
             folders[:] = [f for f in folders if not is_hidden_folder(f)]
             for name in folders:
                 _refuse_endless(start, folder, name)
-            for name in names:
-                yield from _stat(os.path.join(folder, name))
+            place = os.path.join(folder, "")
+            yield from filter(None, (find_file(place + name) for name in names))
 
 
 def _refused(folder: str) -> SourceError:
@@ -145,17 +146,17 @@ def _refuse_endless(start: str, folder: str, name: str) -> None:
         )
 
 
-def _stat(path: str) -> Iterator[LandedFile]:
-    """The file at a path; nothing when it is gone by now, no file at all, or a link that ends
-    nowhere."""
+def find_file(path: str) -> LandedFile | None:
+    """The file at a local path as it is now; None when it is gone, no file at all, or a link that
+    ends nowhere."""
     try:
         info = os.stat(path)
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno == errno.ELOOP:
-            return
+            return None
         raise
-    if stat.S_ISREG(info.st_mode):
-        yield LandedFile(path, info.st_size, info.st_mtime)
+    regular = stat.S_ISREG(info.st_mode)
+    return LandedFile(path, info.st_size, info.st_mtime) if regular else None
 
 
 def _walk_remote(root: str) -> Iterator[LandedFile]:

@@ -12,8 +12,8 @@ from .globs import any_folder, any_name
 from .kafka import describe_losses, measure_topics
 from .notified import Arrivals, ask_queue, take_arrivals
 from .probe import RECORD_BYTES, Probe, Range, StepBacklog, Waiting
+from .recent import look_and_remember
 from .unchanged import is_unchanged, note_unchanged
-from .waiting import waiting_files
 
 
 def count_files(
@@ -51,7 +51,8 @@ class FileProbe(Probe[FileSource]):
         if not notified and is_unchanged(self.source, checkpoint):
             return Waiting(count_files(step, [], []))
         began = datetime.now(UTC)
-        return Waiting(count_files(step, *waiting_files(self.source, checkpoint), began))
+        look = look_and_remember(self.source, checkpoint)
+        return Waiting(count_files(step, look.waiting, look.told, began))
 
     def take(self, checkpoint: Checkpoint, hold: int) -> Arrivals | None:
         """The new files that the queue's messages name."""

@@ -27,12 +27,12 @@ or with none of its own."""
 Times = dict[str, list[int]]
 """Folder -> its device, its number there, when a name of it changed and when anything did
 (nanoseconds). The latter cannot be set: `rsync -a` gives a folder an old time for the former."""
+Place = list[str | int | None]
 
 
 class _Note(TypedDict):
     at: str
-    of: list[str]
-    checkpoint: list[str | int | None]
+    place: Place
     folders: Times
 
 
@@ -42,10 +42,10 @@ def is_unchanged(source: FileSource, checkpoint: Checkpoint) -> bool:
     try:
         note: _Note = json.loads(checkpoint.beside(_NOTE).read_text())
         age = datetime.now(UTC) - datetime.fromisoformat(note["at"])
-        same = note["of"] == _of(source) and note["checkpoint"] == _place_of(checkpoint)
+        same = note["place"] == place_of(source, checkpoint)
         if not (same and timedelta(0) <= age < _TRUSTED and checkpoint.open_batch is None):
             return False
-        return all(_time_of(folder) == known for folder, known in note["folders"].items())
+        return are_unchanged(note["folders"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
 
@@ -53,35 +53,38 @@ def is_unchanged(source: FileSource, checkpoint: Checkpoint) -> bool:
 def note_unchanged(source: FileSource, checkpoint: Checkpoint, began: datetime) -> None:
     """Note that a look which began then found nothing new. Nothing is noted where the times of the
     folders would not tell a change. Raises OSError."""
-    root = source_root(source)
-    if is_remote(root) or has_magic(root) or not os.path.isdir(root):
-        return
     # Of several inputs one may not have been looked at: its note holds, and gets no younger.
     if checkpoint.newest_commit is None or is_unchanged(source, checkpoint):
         return
-    folders = _find_folders(root)
-    latest = (began - _TICK).timestamp() * 1e9
-    if folders is None or any(max(times[2:]) > latest for times in folders.values()):
+    folders = find_settled(source, began)
+    if folders is None or checkpoint.open_batch is not None:
         return
-    if checkpoint.open_batch is not None or began > datetime.now(UTC):  # a clock that was set back
-        return
-    note = _Note(
-        at=began.isoformat(),
-        of=_of(source),
-        checkpoint=_place_of(checkpoint),
-        folders=folders,
-    )
+    note = _Note(at=began.isoformat(), place=place_of(source, checkpoint), folders=folders)
     replace_file(checkpoint.beside(_NOTE), json.dumps(note))
 
 
-def _of(source: FileSource) -> list[str]:
-    return [source_root(source), source.pattern]
-
-
-def _place_of(checkpoint: Checkpoint) -> list[str | int | None]:
-    """Which stream it is, and how far it has come."""
+def place_of(source: FileSource, checkpoint: Checkpoint) -> Place:
+    """Which files are read, of which stream, and how far it has come. Raises OSError."""
     stream = (checkpoint.folder / "metadata").read_text()
-    return [stream, checkpoint.newest_commit]
+    return [source_root(source), source.pattern, stream, checkpoint.newest_commit]
+
+
+def find_settled(source: FileSource, began: datetime) -> Times | None:
+    """The folders of a source that have been as they are since a while before `began`; None where
+    one has not, and where the times of the folders would not tell a change."""
+    root = source_root(source)
+    if is_remote(root) or has_magic(root) or not os.path.isdir(root):
+        return None
+    folders = _find_folders(root)
+    latest = (began - _TICK).timestamp() * 1e9
+    if folders is None or any(max(times[2:]) > latest for times in folders.values()):
+        return None
+    return None if began > datetime.now(UTC) else folders  # a clock that was set back
+
+
+def are_unchanged(folders: Times) -> bool:
+    """True where folders are as they were. Raises OSError for one that is gone."""
+    return all(_time_of(folder) == known for folder, known in folders.items())
 
 
 def _time_of(folder: str) -> list[int]:

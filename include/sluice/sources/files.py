@@ -12,7 +12,7 @@ from ..backlog import (
     is_hidden,
     keep_unreadable,
     list_files,
-    look_for_files,
+    look_or_recall,
     source_root,
 )
 from ..checkpoint import Checkpoint
@@ -58,7 +58,7 @@ class FileIntake(Intake[FileSource]):
             return cls(source, chosen.files, chosen.path, chosen.pattern)
         if arrivals is not None and not arrivals.listed:
             return cls(source, arrivals.files, opening.named, named=True)
-        look, root = look_for_files(source, opening.checkpoint), source_root(source)
+        look, root = look_or_recall(source, opening.checkpoint), source_root(source)
         # Elsewhere Spark may write another address than we: a server's name, which we do not know.
         named = look.is_crowded and (in_bucket(root) or not is_remote(root))
         return cls(source, look.waiting, opening.named if named else None, named=named)
