@@ -1,11 +1,12 @@
 """Batches that are planned by hand: all that a checkpoint has read as one batch of another one, so
-that a run there reads the same records once more; and one that reads nothing."""
+that a run there reads the same records once more; and one that reads nothing. And a plan that is
+taken back."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..storage import is_remote, open_path, replace_file, spark_folder
+from ..storage import forget_checksum, is_remote, open_path, replace_file, spark_folder
 from .log import Checkpoint
 
 
@@ -49,6 +50,26 @@ def plan_nothing(checkpoint: str) -> None:
     newest = max(done.commits)
     said = done.offsets[newest].read_text(encoding="utf-8")
     _write(done.folder / "offsets" / str(newest + 1), said)
+
+
+def take_back_files(checkpoint: Checkpoint, number: int, inputs: int) -> None:
+    """Take back the plan of the newest batch, all of whose inputs are files: they wait again.
+
+    Args: number: of the batch, which is not committed. Raises OSError. Killed in the middle it
+    leaves files that Spark has noted and no batch has read, which the next one takes as one.
+    """
+    ends = [checkpoint.of_source(one).log_offset(number - 1) for one in range(inputs)]
+    plan = checkpoint.folder / "offsets" / str(number)
+    forget_checksum(plan)
+    plan.unlink(missing_ok=True)
+    for one, end in enumerate(ends):
+        for file in list((checkpoint.folder / "sources" / str(one)).iterdir()):
+            position, _, kind = file.name.partition(".")
+            if position.isdigit() and kind in ("", "compact") and int(position) > end:
+                version, *entries = file.read_text(encoding="utf-8").split("\n")
+                kept = [entry for entry in entries if entry and json.loads(entry)["batchId"] <= end]
+                forget_checksum(file)
+                replace_file(file, "\n".join([version, *kept]))
 
 
 def _list_tree(folder: Path) -> Iterator[Path]:

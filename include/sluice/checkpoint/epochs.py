@@ -10,7 +10,7 @@ metadata of a query that has seen no time yet is the true one.
 import json
 import time
 
-from ..storage import is_remote, open_path, replace_file
+from ..storage import forget_checksum, open_path, replace_file
 
 
 def complete_epochs(checkpoint: str) -> None:
@@ -26,9 +26,6 @@ def complete_epochs(checkpoint: str) -> None:
         version, metadata, *offsets = path.read_text(encoding="utf-8").split("\n")
         if metadata or not offsets:
             continue
-        if not is_remote(path):
-            (folder / f".{number}.crc").unlink(
-                missing_ok=True
-            )  # first: without a checksum Hadoop checks nothing, with a wrong one it reads nothing
+        forget_checksum(path)
         note = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
         replace_file(path, "\n".join([version, json.dumps(note), *offsets]))

@@ -80,6 +80,17 @@ class FileIntake(Intake[FileSource]):
         self.source = self.source.model_copy(update={"max_bytes_per_batch": bound})
         return True
 
+    def has_overfull(self, checkpoint: Checkpoint, batch: int) -> bool | None:
+        """By the number and the sizes of its files. None for those that a queue names, and where
+        one is gone, which only that plan tells."""
+        source, paths = self.source, [file.path for file in checkpoint.batch_files(batch)]
+        if source.queue is not None or not all(path in self.sizes for path in paths):
+            return None
+        size = sum(self.sizes[path] for path in paths)
+        most, bound = source.max_files_per_batch, source.max_bytes_per_batch
+        over = (most is not None and len(paths) > most) or (bound is not None and size > bound)
+        return over and len(paths) > 1
+
     def open(self, spark: SparkSession) -> DataFrame:
         """Every record of every file.
 

@@ -82,6 +82,15 @@ class Inputs:
         cut = [intake.cut(share) for intake in self.intakes.values()]  # each of them is asked
         return any(cut)
 
+    def has_overfull(self, checkpoint: Checkpoint, batch: int) -> bool:
+        """True where a planned batch is larger than one may be now, and its plan can be taken
+        back."""
+        found = [
+            intake.has_overfull(checkpoint.of_source(number), batch)
+            for number, intake in enumerate(self.intakes.values())
+        ]
+        return None not in found and any(found)
+
     def take_whole(self) -> None:
         """Read what waits in one batch."""
         for intake in self.intakes.values():

@@ -103,6 +103,11 @@ class Intake(ABC, Generic[Kind]):
         bounds a batch; returns whether it does now."""
         return False
 
+    def has_overfull(self, checkpoint: Checkpoint, batch: int) -> bool | None:
+        """Whether a planned batch is larger than one may be now; None where its plan cannot be
+        taken back."""
+        return None
+
     @abstractmethod
     def open(self, spark: SparkSession) -> DataFrame:
         """The unbounded frame: the user's columns and `_raw`, `_defect`, `_rescued`, `_source`."""

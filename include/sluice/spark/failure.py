@@ -124,8 +124,7 @@ def explain(error: Exception, own_state: bool = False) -> Exception:
         return TransientError(
             f"the disk is full: {fault.sentence}",
             do="Make room where the tables lie and in Spark's local folders (`spark.local.dir`; by "
-            "default those for temporary files), or lower `max_bytes_per_batch`. Then run again: "
-            "the batch comes again as it is",
+            "default those for temporary files), or lower `max_bytes_per_batch`. Then run again",
         )
     return (
         explain_kafka(text)

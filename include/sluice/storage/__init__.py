@@ -1,7 +1,7 @@
 """Bytes that we write ourselves, on a disk or in a bucket, and where they lie."""
 
 from .buckets import aws_client, in_bucket, s3_client, split_uri, store_errors
-from .files import create_file, remove_tree, replace_file
+from .files import create_file, forget_checksum, remove_tree, replace_file
 from .moving import move_file, remove_file
 from .paths import (
     PIPELINES,
@@ -25,6 +25,7 @@ __all__ = [
     "aws_client",
     "batches_folder",
     "create_file",
+    "forget_checksum",
     "in_bucket",
     "depth_below",
     "is_remote",

@@ -24,6 +24,13 @@ def replace_file(path: Path, text: str) -> None:
         unfinished.unlink(missing_ok=True)
 
 
+def forget_checksum(path: Path) -> None:
+    """Remove what Hadoop keeps beside a local file of its own, before the file is written anew or
+    removed: without a checksum it checks nothing, with a wrong one it reads nothing."""
+    if not is_remote(path):
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
 def remove_tree(path: str | os.PathLike) -> None:
     """Remove a folder and everything in it; nothing when it is not there."""
     if not is_remote(path):

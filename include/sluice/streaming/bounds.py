@@ -9,6 +9,7 @@ from ..spark.output_mode import is_stateful
 from ..spark.scratch import free_bytes
 from ..spec import Step
 from .inputs import join_inputs
+from .overfull import take_back_plan
 from .run import Run
 from .transform import apply_transform
 
@@ -31,12 +32,17 @@ def open_bounded(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, list[
     Raises what opening the inputs and the transform raise.
     """
     fit_to_executors(run.spark, run.pipeline.spark)
-    cut = _may_be_cut(run, step) and inputs.cut(_choose_size(run.spark) // run.at_once)
+    may_be_cut = _may_be_cut(run, step)
+    cut = may_be_cut and inputs.cut(_choose_size(run.spark) // run.at_once)
     frame, rules = _open(run, step, inputs)
-    if not cut or step.transform is None or not is_stateful(frame):
-        return frame, rules
-    inputs.take_whole()
-    return _open(run, step, inputs)
+    if step.transform is not None and is_stateful(frame):
+        if not cut:
+            return frame, rules
+        inputs.take_whole()
+        return _open(run, step, inputs)
+    if may_be_cut:
+        take_back_plan(run, step, inputs)
+    return frame, rules
 
 
 def _choose_size(spark: SparkSession) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from ..backlog import table_version
-from ..checkpoint import Attempt, Checkpoint, Manifest, state_operators
+from ..checkpoint import Attempt, Checkpoint, Manifest, read_attempt, state_operators
 from ..errors import PreflightError
 from ..spark.fingerprint import compare_states, describe_state
 from ..spark.table_setup import table_exists
@@ -110,14 +110,17 @@ def _refuse_older_checkpoint(run: Run, plan: Plan) -> None:
 
 def _newest_batch(run: Run, plan: Plan) -> int:
     """The newest batch of the checkpoint's generation that a table of the step holds; -1 for
-    none. A table that was only made needs no look."""
+    none. A table that was only made needs no look. Of refused and late rows a batch that the
+    checkpoint has noted does not count: its plan may have been taken back, and its next try takes
+    them back."""
     app_id, newest = plan.place.app_id, -1
     if plan.target.exists and table_version(plan.target.path):
         newest = newest_writes(run.spark, plan.target.path).get(app_id, -1)
     for table in (plan.place.quarantine, plan.place.late):
         if table_version(table):
-            tried = newest_writes(run.spark, table).get(app_id)
-            newest = newest if tried is None else max(newest, Attempt.batch_of(tried))
+            tried = Attempt.batch_of(newest_writes(run.spark, table).get(app_id, -1))
+            if tried > newest and read_attempt(plan.place.checkpoint, tried) is None:
+                newest = tried
     return newest
 
 

@@ -125,7 +125,7 @@ def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Decl
     if step.transform is None or step.groups:
         return Declared()
     where = f"{run.where(step)}: transform {step.transform}"
-    inputs.told = check_placement(frame, where, several=len(inputs.intakes) > 1)
+    inputs.told += check_placement(frame, where, several=len(inputs.intakes) > 1)
     declared = read_declared(frame, where)
     run.spark.conf.set(STATE_ENCODING, declared.encoding)  # Spark's own check asks for it
     if declared.operators:
@@ -197,7 +197,7 @@ def _only_range(run: Run, step: Step, frame: DataFrame) -> DataFrame:
 def _place(run: Run, step: Step, checkpoint: str, manifest: Manifest) -> Place:
     return Place(
         name=run.where(step),
-        app_id=f"sluice/{run.paths.home(step.name)}/{manifest.generation}",
+        app_id=run.app_id(step, manifest.generation),
         checkpoint=checkpoint,
         quarantine=run.paths.quarantine(step.name),
         late=run.paths.late(step.name),

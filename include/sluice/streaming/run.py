@@ -35,6 +35,10 @@ class Run:
         """The folder of a step's checkpoint."""
         return self.mode.checkpoint(self.paths, step.name)
 
+    def app_id(self, step: Step, generation: str) -> str:
+        """Part of the key of each write of a step. Args: generation: of its checkpoint."""
+        return f"sluice/{self.paths.home(step.name)}/{generation}"
+
     def where(self, step: Step) -> str:
         """A step, for messages."""
         return f"{self.pipeline.name}.{step.name}"
