@@ -217,6 +217,7 @@ def test_steps_at_once_share_the_memory(monkeypatch, at_once, share):
     monkeypatch.setattr(bounds, "fit_to_executors", lambda *_: None)
     monkeypatch.setattr(bounds, "storage_memory", size)
     monkeypatch.setattr(bounds, "free_bytes", lambda _: None)
+    monkeypatch.setattr(bounds, "take_back_plan", lambda *_: None)
     monkeypatch.setattr(bounds, "_may_be_cut", lambda *_: True)
     monkeypatch.setattr(bounds, "_open", lambda *_: (None, []))
     run = SimpleNamespace(spark=None, pipeline=CHAIN, at_once=at_once)
