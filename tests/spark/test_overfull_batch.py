@@ -99,6 +99,14 @@ def test_where_the_cut_decides_what_is_late_the_plan_stays(shop, monkeypatch, la
     assert count_batches(shop) == [FILES]
 
 
+def test_where_one_batch_takes_all_the_plan_stays(spark, shop, monkeypatch):
+    shop.step["trigger"] = "once"
+    shop.write()
+    die_in(shop, monkeypatch, step, "process")
+    assert count_batches(shop) == [FILES]
+    check_rows(spark, shop)
+
+
 def test_where_a_state_hangs_on_the_cut_the_plan_stays(shop, monkeypatch):
     (shop.folder / "t.py").write_text(WINDOWS)
     shop.step |= {"dedup": None, "sink": {"mode": "append"}, "rules": []}

@@ -9,7 +9,7 @@ from ..checkpoint import Checkpoint, noted_generation, take_back_files
 from ..sources import Inputs
 from ..spark.table_setup import locate_target
 from ..spark.tables import newest_writes
-from ..spec import Step
+from ..spec import AVAILABLE_NOW, Step
 from .run import Run
 
 
@@ -21,6 +21,8 @@ def take_back_plan(run: Run, step: Step, inputs: Inputs) -> None:
     checkpoint, generation = Checkpoint.below(home), noted_generation(home)
     number = checkpoint.open_batch
     if number is None or generation is None or step.target is None:
+        return
+    if run.mode.trigger(step) != AVAILABLE_NOW:  # `once` knows no bound, and is planned by hand
         return
     if not inputs.has_overfull(checkpoint, number) or _is_written(run, step, generation, number):
         return
