@@ -679,6 +679,33 @@ def test_what_a_pipeline_says_of_its_batches_wins_over_the_memory(
     assert len(shop.run().steps[0].batches) == 2
 
 
+@pytest.mark.parametrize("how", [DEDUP, None], ids=["dedup", "append"])
+def test_a_batch_that_was_too_large_comes_in_smaller_ones_under_a_lower_bound(
+    project, kafka_broker, monkeypatch, how
+):
+    topic = kafka_broker.create_topic(f"overfull_{bool(how)}", partitions=2)
+    kafka_broker.produce(topic, [Record(order(n), partition=n % 2) for n in range(30)])
+    shop = project(topic, how, max_offsets_per_batch=10)
+    assert len(shop.run().steps[0].batches) == 3
+    kafka_broker.produce(topic, [Record(order(n), partition=n % 2) for n in range(30, 60)])
+    shop.source["max_offsets_per_batch"] = 100
+
+    def die(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(step, "process", die)
+        assert "killed" in shop.run().error
+    shop.source["max_offsets_per_batch"] = 10
+    report = shop.run()
+    assert (report.error, [entry.counts.read for entry in report.steps[0].batches]) == (
+        None,
+        [10, 10, 10],
+    )
+    assert ids(shop) == sorted(f"o{n}" for n in range(60))
+    assert shop.run().exit_code is ExitCode.NOTHING_NEW
+
+
 def test_a_topic_is_read_up_to_its_ending_offsets_and_not_beyond_in_any_later_run(
     project, kafka_broker
 ):

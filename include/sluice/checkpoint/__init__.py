@@ -1,6 +1,6 @@
 """Identity, ownership and memory of checkpoints."""
 
-from .again import plan_again, plan_nothing, take_back_files, without_watermark
+from .again import plan_again, plan_nothing, take_back, without_watermark
 from .attempt import Attempt, note_attempt, read_attempt
 from .epochs import complete_epochs
 from .holder import Holder, check_parents, start_of
@@ -39,7 +39,7 @@ __all__ = [
     "read_reached",
     "plan_again",
     "plan_nothing",
-    "take_back_files",
+    "take_back",
     "without_watermark",
     "Stretch",
     "note_stretch",

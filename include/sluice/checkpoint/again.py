@@ -52,18 +52,23 @@ def plan_nothing(checkpoint: str) -> None:
     _write(done.folder / "offsets" / str(newest + 1), said)
 
 
-def take_back_files(checkpoint: Checkpoint, number: int, inputs: int) -> None:
-    """Take back the plan of the newest batch, all of whose inputs are files: they wait again.
+def take_back(checkpoint: Checkpoint, number: int, inputs: int) -> None:
+    """Take back the plan of the newest batch: what it would read of files and topics waits again.
 
     Args: number: of the batch, which is not committed. Raises OSError. Killed in the middle it
     leaves files that Spark has noted and no batch has read, which the next one takes as one.
     """
-    ends = [checkpoint.of_source(one).log_offset(number - 1) for one in range(inputs)]
+    sources = [checkpoint.of_source(one) for one in range(inputs)]
+    ends = {
+        one.number: one.log_offset(number - 1)
+        for one in sources
+        if one.log_offset(number) >= 0  # of files: Spark notes each in a log
+    }
     plan = checkpoint.folder / "offsets" / str(number)
     forget_checksum(plan)
     plan.unlink(missing_ok=True)
-    for one, end in enumerate(ends):
-        for file in list((checkpoint.folder / "sources" / str(one)).iterdir()):
+    for source, end in ends.items():
+        for file in list((checkpoint.folder / "sources" / str(source)).iterdir()):
             position, _, kind = file.name.partition(".")
             if position.isdigit() and kind in ("", "compact") and int(position) > end:
                 version, *entries = file.read_text(encoding="utf-8").split("\n")

@@ -110,6 +110,16 @@ class KafkaIntake(Intake[KafkaSource]):
         self.source = self.source.model_copy(update={"max_offsets_per_batch": bound})
         return True
 
+    def has_overfull(self, checkpoint: Checkpoint, batch: int) -> bool | None:
+        """By the number of its offsets. None where the brokers do not have all that it was to
+        read."""
+        bound, ranges = self.source.max_offsets_per_batch, self.inspect(checkpoint, batch).ranges
+        if self.backlog.recreated or not self.has_again(BatchInput(ranges=ranges)):
+            return None
+        planned = sum(until - start for start, until in ranges.values())
+        # Spark takes at least one record of each partition, and parts the bound among them.
+        return bound is not None and planned > bound + self.partitions
+
     def open(self, spark: SparkSession) -> DataFrame:
         """Every record of the topics."""
         source = self.source

@@ -2,10 +2,10 @@
 
 Spark takes a planned batch again as it is. One that was too large for the machine would end each
 run, whatever the pipeline says by then about the size of a batch. So where nothing hangs on the cut
-and none of its rows is in the target, its plan is taken back: its files wait again.
+and none of its rows is in the target, its plan is taken back: its files or offsets wait again.
 """
 
-from ..checkpoint import Checkpoint, noted_generation, take_back_files
+from ..checkpoint import Checkpoint, noted_generation, take_back
 from ..sources import Inputs
 from ..spark.table_setup import locate_target
 from ..spark.tables import newest_writes
@@ -27,10 +27,10 @@ def take_back_plan(run: Run, step: Step, inputs: Inputs) -> None:
     if not inputs.has_overfull(checkpoint, number) or _is_written(run, step, generation, number):
         return
     run.rights.check(step.name)
-    take_back_files(checkpoint, number, len(inputs.intakes))
+    take_back(checkpoint, number, len(inputs.intakes))
     inputs.told.append(
         f"batch {number} had been planned with more than a batch may take now, and was not "
-        "finished: its files are planned anew"
+        "finished: what it was to read is planned anew"
     )
 
 
