@@ -94,8 +94,9 @@ def _explain_end() -> Iterator[None]:
             raise
         raise TransientError(
             "the JVM ended in the middle of the run: it was killed, or the machine had no memory",
-            do="Lower `max_bytes_per_batch` (of a topic `max_offsets_per_batch`); where the log tells of Java heap space raise "
-            "`spark.driver.memory`, else lower it or give the machine more. Then run again",
+            do="Lower `max_bytes_per_batch` (of a topic `max_offsets_per_batch`); where the log "
+            "tells of Java heap space raise `spark.driver.memory`, else lower it or give the "
+            "machine more. Then run again",
         ) from error
 
 
