@@ -63,7 +63,8 @@ class FileSource(Records):
     """S3 only: a queue names the new objects to scheduled runs. Without it each run lists the
     folder."""
     max_files_per_batch: int | None = Field(default=None, ge=1)
-    """Without it, and without `max_bytes_per_batch`, a batch is bounded by the driver's memory."""
+    """Without it, and without `max_bytes_per_batch`, a batch is bounded by the driver's memory and
+    free disk."""
     max_bytes_per_batch: Size | None = None
     """`500 MB`; a batch takes at least one file."""
     bounds: ClassVar[tuple[str, ...]] = ("max_files_per_batch", "max_bytes_per_batch")
