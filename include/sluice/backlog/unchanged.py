@@ -28,6 +28,7 @@ Times = dict[str, list[int]]
 """Folder -> its device, its number there, when a name of it changed and when anything did
 (nanoseconds). The latter cannot be set: `rsync -a` gives a folder an old time for the former."""
 Place = list[str | int | None]
+"""What `place_of` says."""
 
 
 class _Note(TypedDict):

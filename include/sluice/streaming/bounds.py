@@ -35,13 +35,11 @@ def open_bounded(run: Run, step: Step, inputs: Inputs) -> tuple[DataFrame, list[
     may_be_cut = _may_be_cut(run, step)
     cut = may_be_cut and inputs.cut(_choose_size(run.spark) // run.at_once)
     frame, rules = _open(run, step, inputs)
-    if step.transform is not None and is_stateful(frame):
-        if not cut:
-            return frame, rules
+    if cut and step.transform is not None and is_stateful(frame):
         inputs.take_whole()
         return _open(run, step, inputs)
     if may_be_cut:
-        take_back_plan(run, step, inputs)
+        take_back_plan(run, step, inputs, frame)
     return frame, rules
 
 

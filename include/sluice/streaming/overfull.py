@@ -5,18 +5,21 @@ run, whatever the pipeline says by then about the size of a batch. So where noth
 and none of its rows is in the target, its plan is taken back: its files or offsets wait again.
 """
 
+from pyspark.sql import DataFrame
+
 from ..checkpoint import Checkpoint, noted_generation, take_back
 from ..sources import Inputs
+from ..spark.output_mode import is_stateful
 from ..spark.table_setup import locate_target
 from ..spark.tables import newest_writes
 from ..spec import AVAILABLE_NOW, Step
 from .run import Run
 
 
-def take_back_plan(run: Run, step: Step, inputs: Inputs) -> None:
+def take_back_plan(run: Run, step: Step, inputs: Inputs, frame: DataFrame) -> None:
     """Take back the plan of a batch that is too large, where that is safe; what it left in other
     tables goes with its next try. Call it before the stream starts, for a step whose cut decides
-    nothing."""
+    nothing unless its query (`frame`) keeps a state."""
     home = run.checkpoint(step)
     checkpoint, generation = Checkpoint.below(home), noted_generation(home)
     number = checkpoint.open_batch
@@ -25,6 +28,8 @@ def take_back_plan(run: Run, step: Step, inputs: Inputs) -> None:
     if run.mode.trigger(step) != AVAILABLE_NOW:  # `once` knows no bound, and is planned by hand
         return
     if not inputs.has_overfull(checkpoint, number) or _is_written(run, step, generation, number):
+        return
+    if step.transform is not None and is_stateful(frame):
         return
     run.rights.check(step.name)
     take_back(checkpoint, number, len(inputs.intakes))
