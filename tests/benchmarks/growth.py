@@ -22,10 +22,16 @@ RESTED = 3
 
 
 class Growing:
-    """A pipeline whose landing folder gets a file a day, and its state after so many of them."""
+    """A pipeline whose landing folder gets a file a day, and its state after so many of them.
 
-    def __init__(self, scratch: Path, name: str, rows: int) -> None:
-        self.folder, self.rows = scratch / name, rows
+    `apart`: how far a day's orders are behind those of the day before, over which they are spread;
+    with the usual hour more and more days lie within the reach of a copy.
+    """
+
+    def __init__(
+        self, scratch: Path, name: str, rows: int, apart: timedelta = timedelta(hours=1)
+    ) -> None:
+        self.folder, self.rows, self.apart = scratch / name, rows, apart
         self.days, self.landing = self.folder / "days", self.folder / "landing"
         self.log, self.spec = self.folder / "output.log", self.folder / "orders.yaml"
         self.days.mkdir(parents=True)
@@ -35,7 +41,7 @@ class Growing:
 
     def write_day(self, day: int) -> Path:
         """The orders of a day, in a file that is as old as its day."""
-        path, begin = self.days / f"{day:07d}.json", datetime(2020, 1, 1) + timedelta(hours=day)
+        path, begin = self.days / f"{day:07d}.json", datetime(2020, 1, 1) + day * self.apart
         rows = [self._order(day, number, begin) for number in range(self.rows)]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         os.utime(path, (1.6e9 + day, 1.6e9 + day))
@@ -50,7 +56,7 @@ class Growing:
             "price": number % 500,
             "quantity": number % 20,
             "sku": f"sku-{number % 5000:05d}",
-            "event_time": (begin + timedelta(seconds=number)).isoformat(),
+            "event_time": (begin + number * self.apart / self.rows).isoformat(timespec="seconds"),
             "note": "x" * (number % 80),
             "channel": "web",
         }
@@ -66,6 +72,14 @@ class Growing:
     def state(self, count: int) -> Path:
         """Where the tables and checkpoints of so many days are kept."""
         return self.folder / f"after-{count}"
+
+    def drain_days(self, count: int) -> Iterator[Cost]:
+        """One run after the other over a day each, from empty tables."""
+        root = self.folder / "root"
+        shutil.rmtree(root, ignore_errors=True)
+        for day in range(count):
+            self.land(day + 1)
+            yield self._sluice("run", root)
 
     def load(self, count: int) -> None:
         """Load so many days, the last few of them in a run of their own: whenever Spark starts, it

@@ -192,6 +192,31 @@ def test_a_store_that_refuses_everything_in_the_middle_of_a_run_loses_and_double
     )
 
 
+def test_a_batch_on_s3_that_did_not_end_is_planned_anew_under_a_lower_bound(shop):
+    """The store refuses the target's commit, when the batch is planned and its refused rows lie in
+    their table."""
+    for number in range(3):
+        shop.land(f"{number}.csv", range(number * 50, number * 50 + 100))
+    with shop.s3.outage(
+        lambda method, path: (
+            method == "PUT" and path.endswith("/orders/_delta_log/" + f"{1:020}.json")
+        )
+    ) as begun:
+        broken = shop.call("run")
+    assert begun.is_set()
+    assert broken.returncode == ExitCode.TRANSIENT, broken.stdout + broken.stderr
+    bounded = shop.spec.read_text().replace("format: csv", "format: csv, max_files_per_batch: 1")
+    shop.spec.write_text(bounded)
+    mended = shop.call("run")
+    assert mended.returncode == ExitCode.DONE, mended.stderr
+    report = next(one for one in list_reports(shop.paths.reports()) if one.status == "done")
+    assert [batch.counts.read for batch in report.steps[0].batches] == [100] * 3
+    assert any("planned anew" in told for told in report.steps[0].warnings)
+    assert shop.ids() == orders(range(200), negative=False)
+    assert shop.refused() == orders(range(200), negative=True)
+    assert shop.call("run").returncode == ExitCode.NOTHING_NEW
+
+
 FAILED_READ = (
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
     "s3a://lake/landing/a.csv.  SQLSTATE: KD001\n"

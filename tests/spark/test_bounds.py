@@ -54,6 +54,20 @@ def test_where_the_disks_hold_less_than_the_memory_batches_are_as_small_as_they_
     assert shop.ids(spark) == [f"o{number}" for number in range(6)]
 
 
+def test_of_many_files_no_more_go_into_a_batch_than_the_driver_holds(spark, shop, monkeypatch):
+    monkeypatch.setattr(bounds, "storage_memory", lambda spark: 10**9)
+    monkeypatch.setattr(bounds, "driver_memory", lambda spark: 2 * bounds._A_FILE)
+    assert count_batches(shop) == 3
+    assert shop.ids(spark) == [f"o{number}" for number in range(6)]
+
+
+def test_many_small_files_are_read_by_as_few_tasks_as_there_are_cores(spark, tmp_path):
+    for number in range(200):
+        (tmp_path / f"{number}.txt").write_text("a line\n")
+    parts = spark.read.text(str(tmp_path)).rdd.getNumPartitions()
+    assert parts <= spark.sparkContext.defaultParallelism
+
+
 def test_the_room_on_a_disk_is_counted_once_for_all_folders_on_it(spark, tmp_path, monkeypatch):
     folders = [str(tmp_path), str(tmp_path.parent)]
     room = shutil.disk_usage(tmp_path).free

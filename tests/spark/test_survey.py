@@ -36,23 +36,28 @@ RULES = [
 
 
 @pytest.mark.parametrize("hidden", [[], ["order_id"]], ids=["shown", "a key is hidden"])
-def test_a_large_batch_shows_the_same_verdicts_and_samples_as_a_small_one(
-    tmp_path, spark, monkeypatch, hidden
+@pytest.mark.parametrize("copies", [0, 20], ids=["most are refused", "few are refused"])
+def test_a_large_batch_shows_the_same_verdicts_and_samples_and_refuses_the_same_as_a_small_one(
+    tmp_path, spark, monkeypatch, hidden, copies
 ):
-    verdicts = []
+    verdicts, refused = [], []
     for name, bound in (("small", files.CROWDING_BYTES), ("large", 0)):
         monkeypatch.setattr(files, "CROWDING_BYTES", bound)
         shop = Shop(tmp_path / name, rules=RULES)
         shop.write(pii=hidden)
         amounts = [-3.0, 5.0, -1.5, 95.0, 99.0, 7.0]
-        shop.land(*(order(n, amount=amount) for n, amount in enumerate(amounts)), "{broken")
+        orders = [order(n, amount=amount) for n, amount in enumerate(amounts)]
+        shop.land(*orders, *[orders[1]] * copies, orders[0], "{broken")
         report = shop.run()
         assert (report.status, report.error) == ("done", None)
         verdicts.append([vars(rule) for rule in report.steps[0].rules])
+        refused.append((report.steps[0].counts, shop.reasons(spark)))
     small, large = verdicts
     assert small == large
+    assert refused[0] == refused[1]
+    assert refused[0][1] == {("not_negative",): 2, ("malformed",): 1}
     found = {rule["name"]: (rule["unexpected"], rule["samples"]) for rule in small}
-    assert found["not_negative"] == (2, ["-1.5", "-3.0"])
+    assert found["not_negative"] == (3, ["-1.5", "-3.0"])
     assert found["not_large"] == (2, ["95.0", "99.0"])
-    assert found["known"] == (3, [] if hidden else ["o0", "o5"])
+    assert found["known"] == (4, [] if hidden else ["o0", "o5"])
     assert found["never_broken"] == (0, [])

@@ -3,7 +3,7 @@
 from .choose import INTAKES, Found, find_statics, open_inputs, rehearse_inputs
 from .files import CROWDING_BYTES
 from .inputs import Inputs, Statics
-from .intake import BatchInput, Intake, Opening
+from .intake import BatchInput, Intake, Opening, Room
 from .static import StaticTable
 from .static_topic import StaticTopic
 
@@ -15,6 +15,7 @@ __all__ = [
     "Inputs",
     "Intake",
     "Opening",
+    "Room",
     "StaticTable",
     "StaticTopic",
     "Statics",

@@ -21,7 +21,7 @@ from ..spark.failure import UnplannedFiles, UnreadableFile
 from ..spec import FileSource
 from ..storage import depth_below, in_bucket, is_remote, open_path
 from .file_stream import Place, open_stream
-from .intake import UNPACKED, BatchInput, Intake, Opening
+from .intake import UNPACKED, BatchInput, Intake, Opening, Room
 from .named import write_names
 from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
@@ -71,10 +71,13 @@ class FileIntake(Intake[FileSource]):
         """Bytes."""
         return sum(self.sizes.values())
 
-    def cut(self, size: int) -> bool:
-        """Read in batches of so many bytes of text."""
+    def cut(self, room: Room) -> bool:
+        """Read in batches of so many bytes of text; of many small files in fewer bytes, because
+        Spark takes one of both bounds."""
         packed = self.source.format in EMBEDDED or any(_is_compressed(f.path) for f in self.files)
-        bound = size // UNPACKED if packed else size
+        bound = room.size // UNPACKED if packed else room.size
+        if len(self.files) > room.files:
+            bound = min(bound, self.total * room.files // len(self.files))
         if self.source.is_bounded or not self.total > bound > 0:
             return False
         self.source = self.source.model_copy(update={"max_bytes_per_batch": bound})
@@ -136,7 +139,8 @@ class FileIntake(Intake[FileSource]):
     def _unreadable_among(self, paths: list[str]) -> dict[str, str]:
         """Files that cannot be read, and why: those a reader failed on, those it finds no rows in,
         and those deleted since they were listed."""
-        found = {path: why for path, why in self.unreadable.items() if path in paths}
+        here = set(paths)
+        found = {path: why for path, why in self.unreadable.items() if path in here}
         if self.source.format not in EMBEDDED:
             found |= {
                 path: why

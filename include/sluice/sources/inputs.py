@@ -10,7 +10,7 @@ from ..checkpoint import Checkpoint
 from ..errors import SourceError
 from ..report import BatchReport
 from ..spark.failure import UnreadableFile
-from .intake import BatchInput, Intake
+from .intake import BatchInput, Intake, Room
 from .static import StaticTable
 from .static_topic import StaticTopic
 
@@ -76,9 +76,9 @@ class Inputs:
         yet."""
         return any(intake.is_empty for intake in self.intakes.values())
 
-    def cut(self, size: int) -> bool:
-        """Read what waits in batches of about so many bytes; returns whether any input does."""
-        share = size // len(self.intakes)
+    def cut(self, room: Room) -> bool:
+        """Read what waits in batches of about that size; returns whether any input does."""
+        share = room // len(self.intakes)
         cut = [intake.cut(share) for intake in self.intakes.values()]  # each of them is asked
         return any(cut)
 

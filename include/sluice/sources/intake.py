@@ -22,6 +22,18 @@ sorted as a whole."""
 
 
 @dataclass(frozen=True)
+class Room:
+    """What a batch may take: bytes of text, and files, whose names the driver holds."""
+
+    size: int
+    files: int
+
+    def __floordiv__(self, parts: int) -> "Room":
+        """The room of each of so many."""
+        return Room(self.size // parts, self.files // parts)
+
+
+@dataclass(frozen=True)
 class BatchInput:
     """What one planned batch reads. `amount`: its part of the intake's `total`; `ranges`: offsets
     or commits, from and until (not included), by place."""
@@ -98,8 +110,8 @@ class Intake(ABC, Generic[Kind]):
         yet."""
         return False
 
-    def cut(self, size: int) -> bool:
-        """Read what waits in batches of about so many bytes, where it is more and nothing else
+    def cut(self, room: Room) -> bool:
+        """Read what waits in batches of about that size, where it is more and nothing else
         bounds a batch; returns whether it does now."""
         return False
 

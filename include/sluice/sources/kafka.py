@@ -24,7 +24,7 @@ from ..checkpoint import Checkpoint
 from ..errors import SluiceError, SourceError, TransientError
 from ..report import BatchReport, merge_ranges
 from ..spec import KafkaSource, KafkaStart, resolve_cluster
-from .intake import IN_MEMORY, BatchInput, Intake, Opening
+from .intake import IN_MEMORY, BatchInput, Intake, Opening, Room
 from .kafka_options import reader_options, start_options
 from .kafka_records import read_records
 
@@ -100,11 +100,11 @@ class KafkaIntake(Intake[KafkaSource]):
         """Offsets."""
         return self.backlog.records
 
-    def cut(self, size: int) -> bool:
-        """Read in batches of so many bytes, by the size of the first records; a kept row holds the
+    def cut(self, room: Room) -> bool:
+        """Read in batches of that size, by the size of the first records; a kept row holds the
         record's own bytes beside its columns."""
         kept = (self.backlog.record_bytes or RECORD_BYTES) * (2 if self.source.keep_value else 1)
-        bound = max(1, int(size * IN_MEMORY) // kept)
+        bound = max(1, int(room.size * IN_MEMORY) // kept)
         if self.source.is_bounded or self.total <= bound:
             return False
         self.source = self.source.model_copy(update={"max_offsets_per_batch": bound})

@@ -21,7 +21,7 @@ from ..spark.columns import DEFECT, RAW, RESCUED, SOURCE, col, own_columns
 from ..spark.failure import ChangedTable, UnreadableFile
 from ..spec import TableSource, TableStart
 from ..storage import depth_below, replace_file
-from .intake import IN_MEMORY, UNPACKED, BatchInput, Intake, Opening
+from .intake import IN_MEMORY, UNPACKED, BatchInput, Intake, Opening, Room
 
 _MOST_CHANGES = 20
 _ANEW = (
@@ -100,10 +100,10 @@ class TableIntake(Intake[TableSource]):
         """Commits."""
         return max(0, (self.newest or 0) + 1 - (self.position.version if self.position else 0))
 
-    def cut(self, size: int) -> bool:
-        """Read in batches of so many bytes, by the sizes of files in the table's log. A table that
+    def cut(self, room: Room) -> bool:
+        """Read in batches of that size, by the sizes of files in the table's log. A table that
         is smaller comes in one."""
-        bound = int(size * IN_MEMORY) // UNPACKED
+        bound = int(room.size * IN_MEMORY) // UNPACKED
         if self.source.is_bounded or self.source.event_time_order or not bound:
             return False
         self.source = self.source.model_copy(update={"max_bytes_per_batch": bound})

@@ -110,6 +110,11 @@ def storage_memory(spark: SparkSession) -> int:
     return sum(info.totalOnHeapStorageMemory() for info in executors or there)
 
 
+def driver_memory(spark: SparkSession) -> int:
+    """Bytes to which the driver's heap may grow."""
+    return int(jvm_of(spark).java.lang.Runtime.getRuntime().maxMemory())
+
+
 def sum_task_seconds(spark: SparkSession) -> float:
     """CPU seconds of all tasks, by the stages that Spark remembers (`spark.ui.retainedStages`)."""
     context = spark.sparkContext

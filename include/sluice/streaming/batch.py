@@ -31,7 +31,8 @@ from .recompute import compute_batch
 from .reduction import reduce_batch
 from .refusals import refuse_by_row_rules, refuse_by_table_rules, refuse_unknown_fields
 from .replacing import refuse_unread
-from .survey import Survey, take_survey
+from .samples import select_refused
+from .survey import Survey, add_samples, take_survey
 from .tries import begin_try, take_back
 from .written import Unique, check_same
 
@@ -80,8 +81,7 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
 
 def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
     watermark = batch.watermark_ms if plan.delay_ms else 0
-    with _kept(plan, batch) as (rows, source):
-        survey = take_survey(rows, plan.look_out(watermark), source, batch.taken.large)
+    with _survey(plan, batch, watermark) as (rows, refused, survey):
         laps.end("parse, rules")
         counts = count_batch(plan, batch.taken, survey, rows.sparkSession)
         refuse_unknown_fields(plan, rows, survey)
@@ -96,7 +96,7 @@ def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
                 may_write()
                 attempt, told = begin_try(plan, batch.number, batch.taken)
                 lost = batch.taken.lost
-                split = Split(batch.number, rows, unique, survey.refused, lost, attempt, match)
+                split = Split(batch.number, refused, survey.refused, unique, lost, attempt, match)
                 outcome = write_parts(plan, split, note, may_write)
                 laps.end("write")
             # After the turn: this only reads, so no other writer need wait for it.
@@ -145,6 +145,20 @@ def _hand_over(plan: Plan, rights: Rights, batch: Batch, unique: Unique) -> dict
     for title, count in delivered.items():
         check_same(unique.given.rows, count, "rows were found good", f"came to {title}", plan.where)
     return delivered
+
+
+@contextmanager
+def _survey(
+    plan: Plan, batch: Batch, watermark_ms: int
+) -> Iterator[tuple[DataFrame, DataFrame, Survey]]:
+    """The judged rows, those refused of them, and what was counted."""
+    with _kept(plan, batch) as (rows, source):
+        lookout, apart = plan.look_out(watermark_ms), batch.taken.large and source is not None
+        survey = take_survey(rows, lookout, source, apart)
+        with select_refused(rows, survey.refused, survey.good, apart) as refused:
+            if apart:
+                survey = add_samples(survey, lookout, rows, refused)
+            yield rows, refused, survey
 
 
 @contextmanager

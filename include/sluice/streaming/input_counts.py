@@ -1,8 +1,9 @@
 """What became of the records of each of several inputs, counted in the pass over a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pyspark.sql import Column, Row
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ..report import Counts
@@ -25,7 +26,7 @@ def measure_inputs(names: Sequence[str]) -> list[Column]:
     ]
 
 
-def read_inputs(names: Sequence[str], seen: Row) -> dict[str, Counts]:
+def read_inputs(names: Sequence[str], seen: Mapping[str, Any]) -> dict[str, Counts]:
     """The counts of each input's records."""
     told = {name: {fate: seen[f"{fate} of {name}"] for fate in _fates()} for name in names}
     return {name: Counts(read=sum(one.values()), **one) for name, one in told.items()}

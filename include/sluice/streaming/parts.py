@@ -22,12 +22,13 @@ from .written import Given, Unique, Written, check_same
 
 @dataclass(frozen=True)
 class Split:
-    """A batch on its way into its tables. `lost`: files that could not be read, and why."""
+    """A batch on its way into its tables. `refused`: rows, `refusals` of them. `lost`: files that
+    could not be read, and why."""
 
     number: int
-    frame: DataFrame
+    refused: DataFrame
+    refusals: int
     unique: Unique
-    refused: int
     lost: dict[str, str]
     attempt: Attempt
     match: str
@@ -50,10 +51,10 @@ def write_parts(plan: Plan, split: Split, note: Note, may_write: Callable[[], No
     """
     counts = note.counts
     tried = Transaction(plan.place.app_id, split.attempt.version, {"run_id": note.run_id})
-    expected = split.refused + len(split.lost)
+    expected = split.refusals + len(split.lost)
     if expected:
         may_write()
-        refused = write_refused(plan, split.frame, split.lost, split.number, tried)
+        refused = write_refused(plan, split.refused, split.lost, split.number, tried)
         check_same(expected, refused.given, "rows were refused", "came to quarantine", plan.where)
         counts += Counts(quarantined=refused.inserted, duplicate=refused.duplicate)
     unique = split.unique

@@ -95,7 +95,7 @@ def _unreadable_rows(spark: SparkSession, files: dict[str, str]) -> DataFrame:
 
 
 def write_refused(
-    plan: Plan, frame: DataFrame, files: dict[str, str], number: int, txn: Transaction
+    plan: Plan, refused: DataFrame, files: dict[str, str], number: int, txn: Transaction
 ) -> Written:
     """Write the refused rows of a judged batch; a copy of one that is there already is not
     written again.
@@ -104,9 +104,9 @@ def write_refused(
         files: unreadable ones and why; each is one row.
         number: of the batch. txn: the key of this try; its note names the run.
     """
-    rows = _refused_rows(frame.where(F.size(REASONS) > 0), plan.columns)
+    rows = _refused_rows(refused, plan.columns)
     if files:
-        rows = rows.unionByName(_unreadable_rows(frame.sparkSession, files))
+        rows = rows.unionByName(_unreadable_rows(refused.sparkSession, files))
     stamps = {
         "_run_id": F.lit(txn.note["run_id"]),
         "_batch_id": F.lit(number).cast("bigint"),
@@ -122,6 +122,6 @@ def write_refused(
     with keep_rows(once.withColumns(stamps)) as kept_rows:
         given, keys = kept_rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
         new = Keyed(kept_rows.select(*SCHEMA.names), keys, ["_row_hash"])
-        abandoned = unfinished(plan, path, frame.sparkSession)
+        abandoned = unfinished(plan, path, refused.sparkSession)
         commit = insert_new(path, new, "t._row_hash = s._row_hash", txn, abandoned)
         return Written.of(Given(given or 0, keys), commit, path).take_over()

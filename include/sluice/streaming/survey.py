@@ -4,12 +4,12 @@ A plain aggregation, because `observe` evaluates its measures row by row without
 (measured: 12-14 against 5 CPU-seconds on 295 000 rows).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..quality.rules import RowRule
@@ -19,20 +19,15 @@ from ..spark.columns import (
     ENTERED,
     FILTERED,
     PARSED,
-    RAW,
     REASONS,
     RESCUED,
     STAGE,
     TIME,
-    col,
 )
 from ..spark.scans import count_scanned
-from ..spec import rule_columns
 from .input_counts import count_where, measure_inputs, read_inputs
-from .verdicts import is_evaluated, is_unexpected
-
-_SAMPLE_LENGTH = 80
-
+from .samples import Sought, is_refused, look_for_samples, seek
+from .verdicts import is_evaluated
 
 Verdict = tuple[int, int, list[str]]
 """(rows evaluated, rows unexpected, samples) of one rule."""
@@ -102,55 +97,9 @@ class Lookout:
     gathers: bool = False
     inputs: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True)
-class Sought:
-    """Rows that are counted, and of them the smallest and the largest text: samples that no cut of
-    the backlog changes. `text`: None where values are hidden."""
-
-    number: int
-    condition: Column
-    text: Column | None
-
-    @property
-    def count(self) -> Column:
-        """How many."""
-        return count_where(self.condition).alias(f"u{self.number}")
-
-    @property
-    def samples(self) -> list[Column]:
-        """The smallest and the largest text."""
-        if self.text is None:
-            return []
-        shown = F.when(self.condition, F.substring(self.text, 1, _SAMPLE_LENGTH))
-        return [F.min(shown).alias(f"lo{self.number}"), F.max(shown).alias(f"hi{self.number}")]
-
-
-def _show(columns: Iterable[str], hidden: frozenset[str]) -> Column | None:
-    """The values of these columns; None where one of them is hidden."""
-    if hidden & set(columns):
-        return None
-    return F.concat_ws(", ", *[F.coalesce(col(c).cast("string"), F.lit("NULL")) for c in columns])
-
-
-def _seek(lookout: Lookout) -> list[Sought]:
-    """The rows that broke each rule, then those refused for each other reason."""
-    hidden = lookout.hidden
-    told = [
-        (is_unexpected(n), _show_record(hidden) if r.input else _show(rule_columns(r.spec), hidden))
-        for n, r in enumerate(lookout.rules)
-    ]
-    for reason, columns in lookout.reasons.items():
-        refused = (F.size(REASONS) > 0) & F.array_contains(REASONS, reason)
-        told.append((refused, _show(columns, hidden) if columns else _show_record(hidden)))
-    return [Sought(number, *one) for number, one in enumerate(told)]
-
-
-def _show_record(hidden: frozenset[str]) -> Column:
-    """What is wrong with a record, and the record, unless values of some columns are hidden."""
-    if hidden:  # nobody knows where in a broken record they are
-        return F.col(DEFECT)
-    return F.concat_ws(": ", DEFECT, F.make_valid_utf8(F.col(RAW).cast("string")))
+    def seek(self) -> list[Sought]:
+        """The rows of which samples are shown."""
+        return seek(self.rules, self.reasons, self.hidden)
 
 
 def _lateness(newest_ms: int | None, good: Column) -> list[Column]:
@@ -162,7 +111,7 @@ def _lateness(newest_ms: int | None, good: Column) -> list[Column]:
     return [count_where(behind > bound * 1_000_000).alias(f"behind{bound}") for bound in BOUNDS]
 
 
-def _bars(seen: Row, newest_ms: int | None) -> list[int]:
+def _bars(seen: Mapping[str, Any], newest_ms: int | None) -> list[int]:
     over = (
         []
         if newest_ms is None
@@ -172,23 +121,20 @@ def _bars(seen: Row, newest_ms: int | None) -> list[int]:
 
 
 def take_survey(
-    frame: DataFrame, lookout: Lookout, source: DataFrame | None = None, large: bool = False
+    frame: DataFrame, lookout: Lookout, source: DataFrame | None = None, apart: bool = False
 ) -> Survey:
-    """Count a judged batch in one pass; of many rows that are kept, look for samples in another
-    one, over those that broke a rule.
+    """Count a judged batch in one pass.
 
-    Args: source: what `frame` was kept from, where its rows are kept.
+    Args: source: what `frame` was kept from, where its rows are kept. apart: samples are looked for
+    later, by `add_samples`: a minimum of text has Spark aggregate without generated code, which was
+    a twelfth of a first load.
     """
-    sought = _seek(lookout)
+    sought = lookout.seek()
     branched = lookout.gathers or bool(lookout.inputs)
-    # A minimum of text has Spark aggregate without generated code: a twelfth of a first load.
-    apart = large and source is not None
-    samples = [] if apart else [column for one in sought for column in one.samples]
-    counted = frame.agg(*_measures(lookout), *(one.count for one in sought), *samples)
-    seen = counted.collect()[0]
-    broken = [one for one in sought if one.samples and seen[f"u{one.number}"]]
-    shown = _look_at(frame, broken) if apart and broken else seen
-    told = [(seen[f"u{one.number}"], _texts(shown, one.number)) for one in sought]
+    samples = [] if apart else [column for one in sought for column in one.columns]
+    counted = frame.agg(*_measures(lookout), *map(_count, sought), *samples)
+    seen = counted.collect()[0].asDict()
+    told = [(seen[f"u{one.number}"], one.read(seen)) for one in sought]
     rules, of_inputs = len(lookout.rules), read_inputs(lookout.inputs, seen)
     return Survey(
         malformed=seen["malformed"],
@@ -215,6 +161,29 @@ def take_survey(
     )
 
 
+def add_samples(survey: Survey, lookout: Lookout, frame: DataFrame, refused: DataFrame) -> Survey:
+    """The survey of a batch with its samples. Args: refused: rows of the batch."""
+    rules, reasons = survey.rules, survey.refusals
+    broken = [broken for _, broken, _ in rules]
+    broken += [reasons[reason][1] if reason in reasons else 0 for reason in lookout.reasons]
+    sought = [one for one in lookout.seek() if broken[one.number]]
+    found = look_for_samples(frame, refused, sought)
+    behind = enumerate(lookout.reasons, start=len(rules))
+    return replace(
+        survey,
+        rules=[(seen, broke, found.get(n, [])) for n, (seen, broke, _) in enumerate(rules)],
+        refusals={
+            reason: (*reasons[reason][:2], found.get(n, []))
+            for n, reason in behind
+            if reason in reasons
+        },
+    )
+
+
+def _count(sought: Sought) -> Column:
+    return count_where(sought.condition).alias(f"u{sought.number}")
+
+
 def _measures(lookout: Lookout) -> list[Column]:
     """All that is counted."""
     late, good = is_late(lookout.watermark_ms), is_good()
@@ -223,7 +192,7 @@ def _measures(lookout: Lookout) -> list[Column]:
         count_where(F.col(STAGE) == PARSED).alias("counted"),
         count_where(F.col(STAGE) == FILTERED).alias("filtered"),
         count_where((F.col(STAGE) == ENTERED) & F.col(DEFECT).isNull()).alias("made"),
-        count_where(F.size(REASONS) > 0).alias("refused"),
+        count_where(is_refused()).alias("refused"),
         count_where(good & late).alias("late"),
         count_where(good).alias("good"),
         count_where(F.col(RESCUED).isNotNull()).alias("rescued"),
@@ -235,16 +204,3 @@ def _measures(lookout: Lookout) -> list[Column]:
     for number in range(len(lookout.rules)):
         measures.append(count_where(is_evaluated(number)).alias(f"e{number}"))
     return measures
-
-
-def _look_at(frame: DataFrame, broken: list[Sought]) -> Row:
-    """The samples of these."""
-    some = frame.where(reduce(Column.__or__, [one.condition for one in broken]))
-    return some.agg(*(sample for one in broken for sample in one.samples)).collect()[0]
-
-
-def _texts(seen: Row, number: int) -> list[str]:
-    """Samples; none of columns that are hidden."""
-    if f"lo{number}" not in seen or seen[f"lo{number}"] is None:
-        return []
-    return sorted({seen[f"lo{number}"], seen[f"hi{number}"]})
