@@ -14,6 +14,7 @@ from sluice.errors import (
 from sluice.launch import spark_settings
 from sluice.report.ending import Ending
 from sluice.report.story import Story
+from sluice.sources import Room
 from sluice.spark.session import open_session
 from sluice.spark.stages import Stages, look_at_stages
 from sluice.spec import Pipeline, RunRequest
@@ -216,13 +217,14 @@ def test_steps_at_once_share_the_memory(monkeypatch, at_once, share):
     asked, size = [], lambda _: 1000
     monkeypatch.setattr(bounds, "fit_to_executors", lambda *_: None)
     monkeypatch.setattr(bounds, "storage_memory", size)
+    monkeypatch.setattr(bounds, "driver_memory", lambda _: 10 * bounds._A_FILE)
     monkeypatch.setattr(bounds, "free_bytes", lambda _: None)
     monkeypatch.setattr(bounds, "take_back_plan", lambda *_: None)
     monkeypatch.setattr(bounds, "_may_be_cut", lambda *_: True)
     monkeypatch.setattr(bounds, "_open", lambda *_: (None, []))
     run = SimpleNamespace(spark=None, pipeline=CHAIN, at_once=at_once)
     bounds.open_bounded(run, CHAIN.steps[0], SimpleNamespace(cut=asked.append))
-    assert asked == [share * 1000 * bounds.SHARE]
+    assert asked == [Room(int(share * 1000 * bounds.SHARE), int(share * 10))]
 
 
 class Running(list):
