@@ -32,7 +32,7 @@ from ..spark.columns import (
 )
 from ..spark.plans import analyzed_plan, kind, walk
 from ..spec import Dedup, EventTime, Step
-from .verdicts import pack
+from .verdicts import is_refused, pack
 
 _NO_TIME = "0001-01-01 00:00:00"
 
@@ -198,4 +198,4 @@ def refusal_columns(step: Step) -> dict[str, tuple[str, ...]]:
 def leave_text(judged: DataFrame) -> DataFrame:
     """The same rows without the text of those that are not refused, which nobody asks for again:
     where rows are kept, it need not lie beside what was read of it."""
-    return judged.withColumn(RAW, F.when(F.size(REASONS) > 0, F.col(RAW)))
+    return judged.withColumn(RAW, F.when(is_refused(), F.col(RAW)))

@@ -38,6 +38,7 @@ from ..spec import Input, Step
 from .classify import judge, mark_time
 from .run import Run
 from .transform import View, apply_to_views, apply_transform, business_columns
+from .verdicts import is_refused
 
 _RECORD = (RAW, DEFECT, RESCUED, SOURCE, STAGE, TIME, REASONS, CHECKS)
 
@@ -55,7 +56,7 @@ class Judged:
     def beside(self) -> DataFrame:
         """Every record with its fate, to be counted or quarantined: of those that take part no
         more than that they do."""
-        refused, content = F.size(REASONS) > 0, F.to_json(F.struct(*map(col, self.columns.names)))
+        refused, content = is_refused(), F.to_json(F.struct(*map(col, self.columns.names)))
         stage = (
             F.when(F.col(DEFECT).isNotNull(), F.lit(ENTERED))
             .when(F.col(STAGE) == FILTERED, F.lit(FILTERED))

@@ -14,7 +14,7 @@ from ..quality.rules import RowRule
 from ..spark.columns import DEFECT, RAW, REASONS, col
 from ..spark.kept import keep_rows
 from ..spec import rule_columns
-from .verdicts import is_unexpected
+from .verdicts import is_refused, is_unexpected
 
 _LENGTH = 80
 _FEW = 0.3
@@ -63,11 +63,6 @@ def seek(
         text = _show(columns, hidden) if columns else _show_record(hidden)
         told.append((refused, text, True))
     return [Sought(number, *one) for number, one in enumerate(told)]
-
-
-def is_refused() -> Column:
-    """Rows that have a reason to be."""
-    return F.size(REASONS) > 0
 
 
 @contextmanager

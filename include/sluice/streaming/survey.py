@@ -26,8 +26,8 @@ from ..spark.columns import (
 )
 from ..spark.scans import count_scanned
 from .input_counts import count_where, measure_inputs, read_inputs
-from .samples import Sought, is_refused, look_for_samples, seek
-from .verdicts import is_evaluated
+from .samples import Sought, look_for_samples, seek
+from .verdicts import is_evaluated, is_refused
 
 Verdict = tuple[int, int, list[str]]
 """(rows evaluated, rows unexpected, samples) of one rule."""

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ..spark.columns import CHECKS
+from ..spark.columns import CHECKS, REASONS
 
 _BITS = 63
 """Of a bigint, without its sign."""
@@ -24,6 +24,11 @@ def pack(
         *_words("u", [*before, *unexpected, *behind]),
     ]
     return F.struct(*(words or [F.lit(0).alias("none")]))
+
+
+def is_refused() -> Column:
+    """Rows that have a reason to be."""
+    return F.size(REASONS) > 0
 
 
 def is_evaluated(number: int) -> Column:
