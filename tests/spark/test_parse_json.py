@@ -147,16 +147,13 @@ def parse(spark, schema: dict[str, str], lines: list[str]) -> list:
     """
     source = FileSource.model_validate({"path": "in", "format": "json", "schema": schema})
     frame = spark.createDataFrame(list(enumerate(lines)), "number int, _raw string")
-    parsed = parse_json.parse_json(frame, source)
-    said = F.to_json(
-        F.struct(
-            *[
-                F.col(f"_parsed.{name}").cast("string").alias(name)
-                for name in (*schema, "_defect", "_rescued")
-            ]
-        )
+    read = parse_json.parse_json(frame, source)
+    found = zip(
+        (*schema, "_defect", "_rescued"), (*read.fields, read.defect, read.rescued), strict=True
     )
-    return parsed.select("number", "_doubtful", said).orderBy("number").collect()
+    said = F.to_json(F.struct(*[value.cast("string").alias(name) for name, value in found]))
+    doubtful = F.col("_told").isNotNull()
+    return read.records.select("number", doubtful, said).orderBy("number").collect()
 
 
 VALUES = [

@@ -32,7 +32,7 @@ from ..spark.columns import (
 )
 from ..spark.plans import analyzed_plan, kind, walk
 from ..spec import Dedup, EventTime, Step
-from .verdicts import is_refused, pack
+from .verdicts import breaks, is_refused, mark, pack
 
 _NO_TIME = "0001-01-01 00:00:00"
 
@@ -167,20 +167,25 @@ def judge(
                 ),
             )
         ]
-    unexpected = [sound & rule.unexpected for rule in rules]
-    reasons += [
-        F.when(broken, F.lit(rule.name))
-        for rule, broken in zip(rules, unexpected, strict=True)
+    marks = mark(
+        [sound & rule.evaluated for rule in rules], [sound & r.unexpected for r in rules], *place
+    )
+    refusing = {
+        number: F.lit(rule.name)
+        for number, rule in enumerate(rules, start=place[0])
         if rule.spec.on_fail == "quarantine"
-    ]
+    }
+    # Of most rows, which need no list to be made, and whose rules are evaluated once.
+    none = ~breaks(refusing) & F.coalesce(*reasons).isNull()
+    reasons += [F.when(breaks([number]), name) for number, name in refusing.items()]
     given = F.array(*[F.coalesce(reason, F.lit("")) for reason in reasons])
     given = F.array_remove(given, "")  # unlike array_compact, it is compiled
-    none = F.array().cast("array<string>")  # of most rows, which need no list to be made
-    told = F.when(F.coalesce(*reasons).isNull(), none).otherwise(given)
-    checks = pack([sound & rule.evaluated for rule in rules], unexpected, *place)
-    return frame.withColumns(
+    told = F.when(none, F.array().cast("array<string>")).otherwise(given)
+    checks = pack(marks)
+    marked = frame.withColumns(marks)
+    return marked.withColumns(
         {REASONS: _of_input(frame, REASONS, told), CHECKS: _of_input(frame, CHECKS, checks)}
-    )
+    ).drop(*marks)
 
 
 def refusal_columns(step: Step) -> dict[str, tuple[str, ...]]:

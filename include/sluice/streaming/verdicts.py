@@ -1,7 +1,7 @@
 """What the rules say of a row, as bits of a few numbers: two columns a rule would be most of a kept
 row, and most of what it costs to keep."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column
@@ -13,17 +13,31 @@ _BITS = 63
 """Of a bigint, without its sign."""
 
 
-def pack(
+def mark(
     evaluated: Sequence[Column], unexpected: Sequence[Column], first: int = 0, room: int = 0
-) -> Column:
-    """The verdicts of every rule on a row as a struct. Args: booleans, never NULL, one a rule.
-    first: number of the first of them. room: for how many rules, where others judge other rows."""
+) -> dict[str, Column]:
+    """The verdicts of every rule on a row, as numbers in columns of their own. Args: booleans,
+    never NULL, one a rule. first: number of the first of them. room: for how many rules, where
+    others judge other rows."""
     before, behind = [F.lit(False)] * first, [F.lit(False)] * (room - first - len(evaluated))
-    words = [
-        *_words("e", [*before, *evaluated, *behind]),
-        *_words("u", [*before, *unexpected, *behind]),
-    ]
+    told = (("e", evaluated), ("u", unexpected))
+    words = [_words(kind, [*before, *flags, *behind]) for kind, flags in told]
+    return words[0] | words[1]
+
+
+def pack(marks: Iterable[str]) -> Column:
+    """The numbers of `mark` as a struct. Args: marks: names of their columns."""
+    words = [F.col(name).alias(name.removeprefix("_")) for name in marks]
     return F.struct(*(words or [F.lit(0).alias("none")]))
+
+
+def breaks(numbers: Iterable[int]) -> Column:
+    """Whether a row breaks one of some rules, by what `mark` says of it."""
+    masks: dict[int, int] = {}
+    for word, bit in (divmod(number, _BITS) for number in numbers):
+        masks[word] = masks.get(word, 0) | 1 << bit
+    found = [_has(f"_u{word}", mask) for word, mask in masks.items()]
+    return reduce(Column.__or__, found, F.lit(False))
 
 
 def is_refused() -> Column:
@@ -41,15 +55,19 @@ def is_unexpected(number: int) -> Column:
     return _bit("u", number)
 
 
-def _words(kind: str, flags: Sequence[Column]) -> list[Column]:
+def _words(kind: str, flags: Sequence[Column]) -> dict[str, Column]:
     bits = [
         F.when(flag, F.lit(1 << number % _BITS).cast("bigint")).otherwise(F.lit(0).cast("bigint"))
         for number, flag in enumerate(flags)
     ]
     words = [bits[first : first + _BITS] for first in range(0, len(bits), _BITS)]
-    return [reduce(Column.bitwiseOR, word).alias(f"{kind}{n}") for n, word in enumerate(words)]
+    return {f"_{kind}{n}": reduce(Column.bitwiseOR, word) for n, word in enumerate(words)}
 
 
 def _bit(kind: str, number: int) -> Column:
     word, bit = divmod(number, _BITS)
-    return F.col(f"{CHECKS}.{kind}{word}").bitwiseAND(F.lit(1 << bit).cast("bigint")) != 0
+    return _has(f"{CHECKS}.{kind}{word}", 1 << bit)
+
+
+def _has(word: str, bits: int) -> Column:
+    return F.col(word).bitwiseAND(F.lit(bits).cast("bigint")) != 0

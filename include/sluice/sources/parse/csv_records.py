@@ -11,6 +11,7 @@ from ...spec import Records
 from .ddl import beyond_range, schema_ddl
 from .headers import csv_option, record_pattern
 from .layouts import Layout
+from .reading import Reading
 
 _READER_ONLY = {
     "linesep",
@@ -37,9 +38,9 @@ def parse_csv(
     source: Records,
     layouts: dict[Layout, list[str]],
     among: Callable[[list[str]], Column],
-) -> DataFrame:
-    """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`; header
-    lines are no records, wherever in the file they stand.
+) -> Reading:
+    """`_raw` -> the schema's columns, a defect and the fields nobody declared; header lines are no
+    records, wherever in the file they stand.
 
     Each parse is a column of its own: taken apart in the same projection, Spark would parse once
     for every field.
@@ -54,7 +55,8 @@ def parse_csv(
         fields = _fit(source, layout, f"_row_{number}")
         parsed = F.when(here, fields).otherwise(parsed) if number else fields
         is_header = F.when(here, _is_header(layout)).otherwise(is_header)
-    return lines.where(~is_header | ~F.col("_valid")).withColumn("_parsed", parsed)
+    lines = lines.where(~is_header | ~F.col("_valid")).withColumn("_parsed", parsed)
+    return Reading.of_struct(lines, source, "_parsed")
 
 
 def _is_header(layout: Layout) -> Column:
@@ -135,5 +137,9 @@ def _defect(source: Records, layout: Layout, row: str) -> Column:
             F.col(row).isNull() | F.col(f"{row}.{DEFECT}").isNotNull(),
             _why_not(declared, row, texts),
         ),
-        beyond_range(declared, row, lambda name: texts.getField(name).rlike("[0-9]")),
+        beyond_range(
+            declared,
+            lambda name: F.col(f"{row}.{quote(name)}"),
+            lambda name: texts.getField(name).rlike("[0-9]"),
+        ),
     )

@@ -17,9 +17,11 @@ def schema_ddl(columns: dict[str, str], *, corrupt: bool = False) -> str:
     return ", ".join(fields + ([f"{DEFECT} string"] if corrupt else []))
 
 
-def beyond_range(source: Records, row: str, is_number: Callable[[str], Column]) -> Column:
+def beyond_range(
+    source: Records, value: Callable[[str], Column], is_number: Callable[[str], Column]
+) -> Column:
     """A defect where a number reads as Infinity though its text has digits (1e999 is no infinity,
-    it does not fit), and outside the years 1 to 9999.
+    it does not fit), and outside the years 1 to 9999. Args: value: of a column.
 
     Spark's own range of years is 1 to 9999: beyond it, it computes, and the readers of its tables
     fail.
@@ -27,14 +29,14 @@ def beyond_range(source: Records, row: str, is_number: Callable[[str], Column]) 
     infinite = F.lit(float("inf"))
     found = [
         F.when(
-            (F.abs(F.col(f"{row}.{quote(name)}")) == infinite) & is_number(name),
+            (F.abs(value(name)) == infinite) & is_number(name),
             F.lit(f"{name}: a number beyond the range of {type_}"),
         )
         for name, type_ in source.columns.items()
         if type_.strip().lower() in ("float", "double")
     ]
     found += [
-        F.when(outside_years(F.col(f"{row}.{quote(name)}")), F.lit(f"{name}: {YEARS}"))
+        F.when(outside_years(value(name)), F.lit(f"{name}: {YEARS}"))
         for name, type_ in source.columns.items()
         if is_time(type_)
     ]

@@ -12,6 +12,7 @@ from ...spec import Records
 from .ddl import YEARS, beyond_range, is_time, schema_ddl
 from .json_doubts import followed_by, is_plain
 from .leaves import find_leaf, find_years, holds_time, is_scalar, write_times
+from .reading import Reading
 
 _BIG_EXPONENT = r"[:\[,]\s*-?[0-9][0-9.]*[eE]\+?[0-9]{3}"
 """A number that may be read as Infinity, also where the schema wants text or knows no such
@@ -23,8 +24,8 @@ _LONE_SURROGATE = rf"(?<!\\)(?:\\\\)*+(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
 """An escape that names half a character: Spark writes `?` in its place."""
 
 
-def parse_json(lines: DataFrame, source: Records) -> DataFrame:
-    """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`.
+def parse_json(lines: DataFrame, source: Records) -> Reading:
+    """`_raw` -> the schema's columns, a defect and the fields nobody declared.
 
     The first parse passes over in silence: text after the record, a field written twice, a number
     that only fits as Infinity, and fields nobody declared. A record that could have one of these is
@@ -47,26 +48,39 @@ def parse_json(lines: DataFrame, source: Records) -> DataFrame:
     kinds = {field.name: field.dataType for field in lines.select("_typed.*").schema.fields}
     nested = {name: kind for name, kind in kinds.items() if not is_scalar(kind)}
     plain = is_plain(source, {name: kinds[name] for name in source.columns})
-    lines = lines.withColumn("_doubtful", ~F.coalesce(plain, F.lit(False)))
-    lines = lines.withColumn(
-        "_objects", F.when(F.col("_doubtful"), F.from_json(followed_by(""), _OBJECTS, options))
-    )
-    lines = lines.withColumn("_fields", F.get("_objects", F.lit(0)))
-    defect = F.coalesce(
-        beyond_range(source, "_typed", _has_digits),
-        *find_years(nested, lambda name: F.col(f"_typed.{quote(name)}")),
-        F.when(F.col("_doubtful"), _find_defect(source, options, nested)),
-    )
-    rescued = F.lit(None).cast("string")
-    if source.unknown_fields != "ignore":
-        unknown = F.map_filter("_fields", lambda name, _: ~name.isin(*source.columns))
-        rescued = F.when(
-            F.col("_doubtful") & defect.isNull() & (F.size(unknown) > 0), F.to_json(unknown)
-        )
+    doubtful = ~F.coalesce(plain, F.lit(False))
+    others = [name for name in lines.columns if name != "_typed"]
     fields = [F.col(f"_typed.{quote(c)}").alias(c) for c in source.columns]
-    return lines.withColumn(
-        "_parsed", F.struct(*fields, defect.alias(DEFECT), rescued.alias(RESCUED))
+    # The fields in this projection, and before `_told`: in one above it Spark would try each of
+    # them in all that `_told` is made of, and plan for seconds.
+    told = F.when(doubtful, _look_again(source, options, nested)).alias("_told")
+    lines = lines.select(*others, *fields, told)
+    defect = F.coalesce(
+        beyond_range(source, col, _has_digits), *find_years(nested, col), F.col(f"_told.{DEFECT}")
     )
+    rescued = F.when(defect.isNull(), F.col(f"_told.{RESCUED}"))
+    return Reading(lines, [col(name) for name in source.columns], defect, rescued)
+
+
+def _look_again(source: Records, options: dict[str, str], nested: dict[str, DataType]) -> Column:
+    """What another parse into names and texts says of a record, in a struct of `_defect` and
+    `_rescued`.
+
+    By a lambda, which parses once however often its result is asked for: in a column of its own
+    every record would be copied once more, also those that nobody looks at again.
+    """
+
+    def tell(objects: Column) -> Column:
+        fields = F.get(objects, F.lit(0))
+        rescued = F.lit(None).cast("string")
+        if source.unknown_fields != "ignore":
+            unknown = F.map_filter(fields, lambda name, _: ~name.isin(*source.columns))
+            rescued = F.when(F.size(unknown) > 0, F.to_json(unknown))
+        defect = _find_defect(source, options, nested, objects, fields)
+        return F.struct(defect.alias(DEFECT), rescued.alias(RESCUED))
+
+    objects = F.from_json(followed_by(""), _OBJECTS, options)
+    return F.get(F.transform(F.array(objects), tell), F.lit(0))
 
 
 def _find_wrapped(fields: Column, nested: dict[str, DataType]) -> Iterator[Column]:
@@ -85,13 +99,22 @@ def _find_wrapped(fields: Column, nested: dict[str, DataType]) -> Iterator[Colum
             yield F.when(wrapped, F.lit(f"{name}: {YEARS}"))
 
 
-def _find_defect(source: Records, options: dict[str, str], nested: dict[str, DataType]) -> Column:
+def _find_defect(
+    source: Records,
+    options: dict[str, str],
+    nested: dict[str, DataType],
+    objects: Column,
+    fields: Column,
+) -> Column:
     """Why a doubtful record is none of this schema; NULL when it is one."""
-    raw, fields = F.col(RAW), F.col("_fields")
+    raw = F.col(RAW)
     names, followed = F.map_keys(fields), F.from_json(followed_by(",{}"), _OBJECTS, options)
-    alone = (F.size("_objects") == 1) & (~raw.contains("]") | (F.size(followed) == 2))
+    alone = (F.size(objects) == 1) & (~raw.contains("]") | (F.size(followed) == 2))
     return F.coalesce(
-        F.when(F.col(f"_typed.{DEFECT}").isNotNull() | F.col("_typed").isNull(), _why_not(source)),
+        F.when(
+            F.col(f"_typed.{DEFECT}").isNotNull() | F.col("_typed").isNull(),
+            _why_not(source, fields),
+        ),
         F.when(~F.coalesce(alone, F.lit(False)), F.lit("more than one JSON value")),
         F.when(F.size(F.array_distinct(names)) < F.size(names), F.lit("a field is written twice")),
         *[
@@ -115,18 +138,18 @@ def _find_defect(source: Records, options: dict[str, str], nested: dict[str, Dat
     )
 
 
-def _why_not(source: Records) -> Column:
+def _why_not(source: Records, fields: Column) -> Column:
     """What is wrong with a record Spark cannot fit into the schema: the columns whose value is
     there and does not fit, else what can be said."""
     misfits = [
         F.when(
-            F.col("_fields")[name].isNotNull() & F.col(f"_typed.{quote(name)}").isNull(),
+            fields[name].isNotNull() & F.col(f"_typed.{quote(name)}").isNull(),
             F.lit(f"{name} is not {type_}"),
         )
         for name, type_ in source.columns.items()
     ]
     named = F.nullif(F.concat_ws(", ", *misfits), F.lit(""))
-    return F.when(F.col("_fields").isNull(), F.lit("not a JSON object")).otherwise(
+    return F.when(fields.isNull(), F.lit("not a JSON object")).otherwise(
         F.coalesce(named, F.lit("not a JSON record of this schema"))
     )
 

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...spark.columns import DEFECT, RAW, RESCUED, quote
+from ...spark.columns import DEFECT, RAW, RESCUED
 from ...spec import Records
 from .csv_records import parse_csv, split_records
 from .json_records import parse_json, split_documents
 from .layouts import Layout, reads_whole_files
+from .reading import Reading
 from .xml_records import parse_xml, split_elements
 
 _BLANK = " \t\r\n"
@@ -52,27 +53,20 @@ def parse_text(
     Args: among: true for rows of some files. kept: further columns that stay.
     """
     if source.format == "text":
-        parsed = lines.withColumn(
-            "_parsed",
-            F.struct(
-                F.col(RAW).alias("value"), F.lit(None).alias(DEFECT), F.lit(None).alias(RESCUED)
-            ),
-        )
+        nothing = F.lit(None).cast("string")
+        reading = Reading(lines, [F.col(RAW).alias("value")], nothing, nothing)
     elif source.format == "json":
-        parsed = parse_json(lines, source)
+        reading = parse_json(lines, source)
     elif source.format == "xml":
-        parsed = parse_xml(lines, source)
+        reading = parse_xml(lines, source)
     else:
-        parsed = parse_csv(lines, source, layouts, among)
-    defect = F.when(~F.col("_valid"), F.lit(f"not valid {source.encoding}")).otherwise(
-        F.col(f"_parsed.{DEFECT}")
-    )
-    columns = [F.col(f"_parsed.{quote(c)}").alias(c) for c in source.columns]
-    return parsed.select(
-        *columns,
+        reading = parse_csv(lines, source, layouts, among)
+    invalid = F.when(~F.col("_valid"), F.lit(f"not valid {source.encoding}"))
+    return reading.records.select(
+        *reading.fields,
         RAW,
-        defect.alias(DEFECT),
-        F.col(f"_parsed.{RESCUED}").cast("string").alias(RESCUED),
+        invalid.otherwise(reading.defect).alias(DEFECT),
+        reading.rescued.cast("string").alias(RESCUED),
         *kept,
     )
 

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...spark.columns import DEFECT, RAW, RESCUED, quote
+from ...spark.columns import DEFECT, RAW, quote
 from ...spec import FileSource, Records
 from .ddl import beyond_range, schema_ddl
 from .leaves import find_years, is_scalar
+from .reading import Reading
 
 _HIDDEN = r"<!--[\s\S]*?(?:-->|\z)|<!\[CDATA\[[\s\S]*?(?:\]\]>|\z)"
 """What may hold tags that are none. Every repetition around it is possessive, so that Java neither
@@ -43,8 +44,8 @@ def split_elements(text: str, source: Records) -> Column:
     return F.when((around != "") & (broken | unfound), F.array_append(rows, around)).otherwise(rows)
 
 
-def parse_xml(records: DataFrame, source: Records) -> DataFrame:
-    """`_raw` -> the schema's columns, `_defect` and `_rescued`, in the struct `_parsed`."""
+def parse_xml(records: DataFrame, source: Records) -> Reading:
+    """`_raw` -> the schema's columns, a defect and the fields nobody declared."""
     options = _options(source)
     typed = F.from_xml(RAW, schema_ddl(source.columns, corrupt=True), options)
     records = records.withColumn("_typed", typed)
@@ -57,20 +58,22 @@ def parse_xml(records: DataFrame, source: Records) -> DataFrame:
     records = records.withColumn("_told", told)
     records = records.withColumn("_fields", F.col("_told").try_cast("map<string,variant>"))
     nested = {name: kind for name, kind in kinds.items() if not is_scalar(kind)}
+
+    def typed_value(name: str) -> Column:
+        return F.col(f"_typed.{quote(name)}")
+
     defect = F.coalesce(
         F.when(~is_row, _why_around(source)),
         F.when(~fits, F.lit("not a well-formed element of this schema")),
         *_find_twice(source),
-        beyond_range(source, "_typed", lambda name: ~F.col(RAW).rlike(r"[+-]?Inf")),
-        *find_years(nested, lambda name: F.col(f"_typed.{quote(name)}")),
+        beyond_range(source, typed_value, lambda name: ~F.col(RAW).rlike(r"[+-]?Inf")),
+        *find_years(nested, typed_value),
     )
     fields = [F.col(f"_typed.{quote(c)}").alias(c) for c in source.columns]
     rescued = F.lit(None).cast("string")
     if source.unknown_fields != "ignore":
         rescued = F.when(defect.isNull(), _find_unknown(source))
-    return records.withColumn(
-        "_parsed", F.struct(*fields, defect.alias(DEFECT), rescued.alias(RESCUED))
-    )
+    return Reading(records, fields, defect, rescued)
 
 
 def _tag(source: Records) -> str:
