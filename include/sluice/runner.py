@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .backlog import clean_step, measure_pipeline, note_idle_audits
+from .backlog import clean_step, measure_pipeline, note_idle_audits, shorten_logs
 from .backlog.due import Waiting
 from .backlog.queues import Queues
 from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
@@ -113,6 +113,9 @@ def _drain(story: Story, waiting: Waiting, queues: Queues, run: "Run", step: Ste
     found = Found(waiting.ranges.get(step.name), queues.arrivals.get(step.name, {}))
     done = run_step(run, step, tally, found)
     tally.warn(*_clean(run.pipeline, story, run.rights, step))
+    if story.mode.is_scheduled:
+        check = partial(run.rights.check, step.name)
+        tally.warn(*shorten_logs(step, story.paths.checkpoint(step.name), check))
     if done:
         queues.drained.add(step.name)
     return done

@@ -12,7 +12,14 @@ from .delta import (
     table_id,
     table_version,
 )
-from .files import LandedFile, files_in_window, is_hidden, list_files, source_root
+from .files import (
+    LandedFile,
+    can_be_named,
+    files_in_window,
+    is_hidden,
+    list_files,
+    source_root,
+)
 from .kafka import (
     TopicBacklog,
     describe_losses,
@@ -30,6 +37,7 @@ from .notified import Arrivals, settle, take_arrivals
 from .probe import RECORD_BYTES, Range, StepBacklog
 from .recent import look_or_recall
 from .refreshed import describe_foreign, find_foreign, find_refresh
+from .shortening import shorten_logs
 from .waiting import find_altered, waiting_files
 from .watch import Watched, mark_behind, read_mark, refuse_another, watch_table, write_mark
 
@@ -44,6 +52,7 @@ __all__ = [
     "TablePosition",
     "TopicBacklog",
     "Watched",
+    "can_be_named",
     "clean_step",
     "describe_foreign",
     "describe_landing",
@@ -74,6 +83,7 @@ __all__ = [
     "read_start",
     "refuse_another",
     "settle",
+    "shorten_logs",
     "source_root",
     "start_file",
     "table_id",

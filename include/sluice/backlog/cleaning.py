@@ -14,7 +14,8 @@ from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
 
-from ..checkpoint.log import Checkpoint, SeenFile
+from ..checkpoint.log import Checkpoint
+from ..checkpoint.seen import SeenFile
 from ..errors import LeaseLost, ParentLost, SluiceError
 from ..spec import FileSource, Pipeline, Step
 from ..storage import (

@@ -56,18 +56,25 @@ def source_root(source: FileSource) -> str:
     return source.path if is_remote(source.path) else os.path.abspath(open_path(source.path))
 
 
+def can_be_named(source: FileSource) -> bool:
+    """Whether we write a file's address as Spark does; elsewhere it may have a server's name in it,
+    which we do not know."""
+    root = source_root(source)
+    return in_bucket(root) or not is_remote(root)
+
+
 def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]:
     """Every file the source would read, oldest first.
 
-    Args: after: in a bucket, list only objects whose keys sort after this path. Raises SourceError
-    when the folder is absent or cannot be read.
+    Args: after: on a disk or in a bucket, list only files whose paths sort after this one. Raises
+    SourceError when the folder is absent or cannot be read.
     """
     root = source_root(source)
     listed: Iterable[LandedFile]
     if in_bucket(root):
         listed = (LandedFile(*one) for one in walk_bucket(root, after))
     else:
-        listed = _walk_remote(root) if is_remote(root) else _walk_local(root)
+        listed = _walk_remote(root) if is_remote(root) else _walk_local(root, after or "")
     wanted = _compile_pattern(source)
     found = {f.path: f for f in listed if wanted(f.name)}
     return sorted(found.values(), key=_BY_AGE)
@@ -84,7 +91,7 @@ def _compile_pattern(source: FileSource) -> Callable[[str], bool]:
     return lambda name: not is_hidden(name) and matches(name) is not None
 
 
-def _walk_local(root: str) -> Iterator[LandedFile]:
+def _walk_local(root: str, after: str) -> Iterator[LandedFile]:
     starts = expand_path(root)
     if not starts and not has_magic(root):
         raise SourceError(
@@ -103,11 +110,19 @@ def _walk_local(root: str) -> Iterator[LandedFile]:
         if not os.access(start, os.R_OK | os.X_OK):
             raise _refused(start)
         for folder, folders, names in os.walk(start, followlinks=True, onerror=_raise_unless_gone):
-            folders[:] = [f for f in folders if not is_hidden_folder(f)]
+            place = os.path.join(folder, "")
+            folders[:] = [
+                f for f in folders if not is_hidden_folder(f) and _reaches(f"{place}{f}/", after)
+            ]
             for name in folders:
                 _refuse_endless(start, folder, name)
-            place = os.path.join(folder, "")
-            yield from filter(None, (find_file(place + name) for name in names))
+            paths = (place + name for name in names)
+            yield from filter(None, (find_file(path) for path in paths if path > after))
+
+
+def _reaches(folder: str, after: str) -> bool:
+    """True for a folder that may hold files whose paths sort after this one."""
+    return folder > after or after.startswith(folder)
 
 
 def _refused(folder: str) -> SourceError:

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from ..checkpoint.log import Checkpoint, SeenFile
+from ..checkpoint.log import Checkpoint
+from ..checkpoint.seen import SeenFile
 from ..errors import TransientError
 from ..spec import FileSource
 from .audit import Audit, keep_audit, note_audit, read_audit

@@ -35,7 +35,7 @@ def look_and_remember(source: FileSource, checkpoint: Checkpoint) -> Look:
     began, at = datetime.now(UTC), time.monotonic()
     look, name = look_for_files(source, checkpoint), str(checkpoint.folder)
     _recent.pop(name, None)
-    if look.is_crowded and look.waiting and checkpoint.newest_commit is not None:
+    if look.is_named and look.waiting and checkpoint.newest_commit is not None:
         with suppress(OSError):
             folders = find_settled(source, began)
             if folders is not None:

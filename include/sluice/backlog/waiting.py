@@ -1,12 +1,12 @@
 """The files of a folder that no batch has read yet."""
 
-from itertools import takewhile
+from heapq import nlargest
 from typing import NamedTuple
 
-from ..checkpoint.log import Checkpoint, SeenFile
+from ..checkpoint.log import Checkpoint
+from ..checkpoint.seen import SeenFile
 from ..spec import FileSource
-from ..storage import in_bucket
-from .files import LandedFile, list_files, source_root
+from .files import LandedFile, can_be_named, list_files, source_root
 
 _SAME_TIME = 2000
 """Milliseconds by which two times of one file may differ: stores keep them in seconds or in
@@ -22,16 +22,19 @@ _FEW, _MANY = 1_000, 5_000
 
 class Look(NamedTuple):
     """What a look at a folder found. `waiting`: files the next run would read, oldest first;
-    `told`: what a person should know about the others; `listed`: how many files there are."""
+    `told`: what a person should know about the others; `listed`: how many files there are, at
+    least; `shortened`: whether Spark's log does not know all that were read."""
 
     waiting: list[LandedFile]
     told: list[str]
     listed: int
+    shortened: bool = False
 
     @property
-    def is_crowded(self) -> bool:
-        """True where few files wait among so many that one who knows them should not list."""
-        return len(self.waiting) <= _FEW and self.listed >= _MANY
+    def is_named(self) -> bool:
+        """True where who knows what waits should tell Spark: it must not list, because it would
+        take old files for new ones, or should not, because few wait among many."""
+        return self.shortened or (len(self.waiting) <= _FEW and self.listed >= _MANY)
 
 
 def waiting_files(source: FileSource, checkpoint: Checkpoint) -> tuple[list[LandedFile], list[str]]:
@@ -47,9 +50,9 @@ def look_for_files(source: FileSource, checkpoint: Checkpoint) -> Look:
     says so here (with `ordered_by` only the newest are looked at).
     """
     committed = checkpoint.log_offset(checkpoint.newest_commit)
-    seen = {f.path: f for f in checkpoint.seen_files()}
+    seen, after = _recall(source, checkpoint, committed)
     waiting, changed = [], []
-    listed = list_files(source, _list_after(source, seen, committed))
+    listed = list_files(source, after)
     for landed in listed:
         known = seen.get(landed.path)
         if known is None or known.log_id > committed:
@@ -60,7 +63,8 @@ def look_for_files(source: FileSource, checkpoint: Checkpoint) -> Look:
         f"{len(changed)} file(s) changed after they were read and are not read again: "
         f"{', '.join(changed[:3])}; land a correction under a new name"
     )
-    return Look(waiting, [note] if changed else [], len(listed))
+    count = len(listed) if after is None else max(len(listed), len(seen))
+    return Look(waiting, [note] if changed else [], count, bool(checkpoint.archive.segments))
 
 
 def find_altered(source: FileSource, checkpoint: Checkpoint, batch: int) -> list[str]:
@@ -75,6 +79,23 @@ def find_altered(source: FileSource, checkpoint: Checkpoint, batch: int) -> list
     )
 
 
+def _recall(
+    source: FileSource, checkpoint: Checkpoint, committed: int
+) -> tuple[dict[str, SeenFile], str | None]:
+    """The files that are known, and behind which path a listing may start. None lists everything;
+    else those behind it are known, and of the others it does not matter."""
+    # A checkpoint that was set back has files to read again wherever they sort.
+    if source.ordered_by is not None and checkpoint.archive.newest <= committed:
+        noted = checkpoint.noted_files()  # first: what is moved meanwhile is then in both
+        last, since = checkpoint.archive.read_end()
+        known = {file.path: file for file in (*last, *noted)}
+        after = _list_after(source, known, committed)
+        if after is not None and after >= since:
+            return known, after
+    known = {file.path: file for file in checkpoint.seen_files()}
+    return known, _list_after(source, known, committed)
+
+
 def _list_after(source: FileSource, seen: dict[str, SeenFile], committed: int) -> str | None:
     """Where a listing may start when the user says that names or folders sort by arrival; None
     lists everything.
@@ -83,13 +104,14 @@ def _list_after(source: FileSource, seen: dict[str, SeenFile], committed: int) -
     read: an upload that took long shows up behind its successors.
     """
     root = source_root(source).rstrip("/") + "/"
-    if source.ordered_by is None or not in_bucket(root):
+    if source.ordered_by is None or not can_be_named(source):
         return None
-    known = sorted(
-        (f for f in seen.values() if f.path.startswith(root)), key=lambda f: f.path.encode()
-    )  # as S3 sorts: by the bytes of UTF-8
-    read = [f.path for f in takewhile(lambda f: f.log_id <= committed, known)]
-    if source.ordered_by == "folder":
-        read = list(dict.fromkeys(path.rpartition("/")[0] + "/" for path in read))
+    known = [file for file in seen.values() if file.path.startswith(root)]
+    first = min((file.path for file in known if file.log_id > committed), default=None)
+    read = (file.path for file in known if first is None or file.path < first)
+    ends: dict[str, str] = {}  # names, or folders by their first name
+    for path in read:
+        end = path if source.ordered_by == "name" else path.rpartition("/")[0] + "/"
+        ends[end] = min(path, ends.get(end, path))
     margin = _LISTED_AGAIN[source.ordered_by]
-    return read[-margin] if len(read) >= margin else None
+    return min(nlargest(margin, ends, key=ends.__getitem__)) if len(ends) >= margin else None

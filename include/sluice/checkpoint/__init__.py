@@ -6,7 +6,7 @@ from .epochs import complete_epochs
 from .holder import Holder, check_parents, start_of
 from .journal import Entry, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
-from .log import Checkpoint, SeenFile, normalize_uri
+from .log import Checkpoint
 from .manifest import (
     HeldBefore,
     Manifest,
@@ -31,6 +31,8 @@ from .position import (
     write_position,
 )
 from .rights import Rights
+from .seen import SeenFile, normalize_uri
+from .shorten import shorten_log
 from .state_files import live_bytes, state_operators
 from .stretches import Stretch, note_stretch, read_stretches
 from .watermarks import Reached, note_reached, read_reached
@@ -41,6 +43,7 @@ __all__ = [
     "plan_nothing",
     "take_back",
     "without_watermark",
+    "shorten_log",
     "Stretch",
     "note_stretch",
     "read_stretches",

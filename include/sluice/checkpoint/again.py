@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ..storage import forget_checksum, is_remote, open_path, replace_file, spark_folder
 from .log import Checkpoint
+from .seen import list_folder, numbered
+from .shorten import whole_notes
 
 
 def plan_again(checkpoint: str, other: str, number: int, plan: str) -> None:
@@ -23,8 +25,10 @@ def plan_again(checkpoint: str, other: str, number: int, plan: str) -> None:
     """
     done, place = Checkpoint.below(checkpoint).folder, open_path(spark_folder(other))
     if number == 0:
+        whole = _whole_notes(Checkpoint.below(checkpoint))
         for file in (done / "metadata", *_list_tree(done / "sources")):
-            _write(place / file.relative_to(done), file.read_text(encoding="utf-8"))
+            text = whole.get(file) or file.read_text(encoding="utf-8")
+            _write(place / file.relative_to(done), text)
         for file in done.parent.iterdir():
             if file.name.startswith("start"):  # where a stream of a table's commits begins
                 _write(place.parent / file.name, file.read_text(encoding="utf-8"))
@@ -75,6 +79,14 @@ def take_back(checkpoint: Checkpoint, number: int, inputs: int) -> None:
                 kept = [entry for entry in entries if entry and json.loads(entry)["batchId"] <= end]
                 forget_checksum(file)
                 replace_file(file, "\n".join([version, *kept]))
+
+
+def _whole_notes(done: Checkpoint) -> dict[Path, str]:
+    """The logs of all file sources as if they had never been shortened."""
+    whole: dict[Path, str] = {}
+    for number in numbered(list_folder(done.folder / "sources")):
+        whole |= whole_notes(done.of_source(number))
+    return whole
 
 
 def _list_tree(folder: Path) -> Iterator[Path]:

@@ -9,43 +9,11 @@ import json
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import unquote
 
 from ..storage import open_path, replace_file, spark_folder
+from .seen import SeenArchive, SeenFile, list_folder, normalize_uri, numbered
 
 _LOOKED = "looked.json"
-
-
-def normalize_uri(uri: str) -> str:
-    """A file's URI as Spark logs it -> the path a listing shows: `file:///a%20b` -> `/a b`; other
-    schemes keep their bucket."""
-    path = unquote(uri) if "%" in uri else uri
-    if path.startswith("file:"):
-        return "/" + path.removeprefix("file:").lstrip("/")
-    return path
-
-
-class SeenFile(NamedTuple):
-    """One entry of the file source's log. A tuple, because there may be a million of them."""
-
-    path: str
-    modified_ms: int
-    log_id: int
-
-
-def _files(folder: Path) -> list[Path]:
-    """What lies in a folder; nothing when it is absent, which a bucket says in its own way. In a
-    bucket each question costs a request, so none is asked before."""
-    try:
-        return list(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _numbered(files: list[Path]) -> dict[int, Path]:
-    """Batch id -> file, without Spark's hidden temporary and checksum files."""
-    return {int(p.name): p for p in files if p.name.isdigit()}
 
 
 def _json_lines(path: Path) -> list[dict]:
@@ -97,12 +65,12 @@ class Checkpoint:
     @cached_property
     def offsets(self) -> dict[int, Path]:
         """Planned batches."""
-        return _numbered(_files(self.folder / "offsets"))
+        return numbered(list_folder(self.folder / "offsets"))
 
     @cached_property
     def commits(self) -> dict[int, Path]:
         """Finished batches."""
-        return _numbered(_files(self.folder / "commits"))
+        return numbered(list_folder(self.folder / "commits"))
 
     @property
     def newest_commit(self) -> int | None:
@@ -188,35 +156,52 @@ class Checkpoint:
         """The file source's position after a batch; -1 before the first."""
         return self.source_offset(batch).get("logOffset", -1)
 
-    def seen_files(self, after: int = -1) -> list[SeenFile]:
-        """Every file the source has taken note of, read or about to be read. Args: after: only
-        those of later positions; then most often only the last notes are read."""
-        folder = self._source_log
-        files = _files(folder)
-        compacts = [
-            int(p.name.removesuffix(".compact"))
-            for p in files
-            if p.name.endswith(".compact") and p.name[0].isdigit()
-        ]
+    @cached_property
+    def archive(self) -> SeenArchive:
+        """The files that were read and that the source's log does not hold any more."""
+        return SeenArchive(self.within("seen"))
+
+    def all_notes(self) -> list[Path]:
+        """Every file of the source's log, also those that another has packed."""
+        return [p for p in list_folder(self._source_log) if p.name.split(".")[0].isdigit()]
+
+    def notes(self, after: int = -1) -> list[Path]:
+        """The files of the source's log that count. Args: after: only those of later positions;
+        then most often only the last ones."""
+        files = self.all_notes()
+        compacts = {int(p.stem): p for p in files if p.suffix == ".compact"}
         base = max(compacts, default=-1)
-        paths = [folder / f"{base}.compact"] if base > after else []
-        paths += [p for n, p in sorted(_numbered(files).items()) if n > max(base, after)]
+        packed = [compacts[base]] if base > after else []
+        return packed + [p for n, p in sorted(numbered(files).items()) if n > max(base, after)]
+
+    def noted_files(self, after: int = -1) -> list[SeenFile]:
+        """Every file in the source's log. Args: after: only those of later positions."""
         return [
             SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"])
-            for path in paths
+            for path in self.notes(after)
             for e in _json_lines(path)
             if e["batchId"] > after
         ]
 
+    def seen_files(self, after: int = -1) -> list[SeenFile]:
+        """Every file the source has taken note of, read or about to be read. Args: after: only
+        those of later positions."""
+        noted = self.noted_files(after)  # first: what is moved meanwhile is then in both
+        archived = self.archive.read(after)
+        if not archived:
+            return noted
+        return list({file.path: file for file in (*archived, *noted)}.values())
+
     def batch_files(self, batch: int) -> list[SeenFile]:
         """The files of a planned batch."""
         low, high = self.log_offset(batch - 1), self.log_offset(batch)
-        folder = self._source_log
-        plain = [folder / str(n) for n in range(low + 1, high + 1)]
+        plain = [self._source_log / str(n) for n in range(low + 1, high + 1)]
         if all(p.exists() for p in plain):
-            return [
-                SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"])
-                for p in plain
-                for e in _json_lines(p)
-            ]
+            parts = [_json_lines(p) for p in plain]
+            if all(parts):  # one without a file was shortened, or taken back
+                return [
+                    SeenFile(normalize_uri(e["path"]), e["timestamp"], e["batchId"])
+                    for part in parts
+                    for e in part
+                ]
         return [f for f in self.seen_files() if low < f.log_id <= high]

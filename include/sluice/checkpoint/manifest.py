@@ -40,6 +40,8 @@ class Manifest:
     """Its streams in the order in which the checkpoint counts them; None of a step with one."""
     anew: bool = False
     """A person began it anew, knowing what the table holds."""
+    shortened: bool = False
+    """Spark's log does not hold all files that were read."""
     held: dict[str, Any] | None = None
     """What its operators kept in state when a report told it last, as a `HeldBefore`."""
 
@@ -101,6 +103,13 @@ def note_told(checkpoint: str, parts: dict[str, str], held: HeldBefore | None) -
         _write(checkpoint, told)
 
 
+def note_shortened(checkpoint: str) -> None:
+    """Note that Spark's log will not hold all files that were read. Raises OSError."""
+    manifest = Manifest(**json.loads((open_path(checkpoint) / "manifest.json").read_text()))
+    if not manifest.shortened:
+        _write(checkpoint, replace(manifest, shortened=True))
+
+
 def begin_anew(checkpoint: str) -> None:
     """Remove a checkpoint but for its lease, which the caller holds, and begin another one.
 
@@ -138,7 +147,10 @@ def _begin() -> Manifest:
 def _write(checkpoint: str, manifest: Manifest) -> Manifest:
     path = open_path(checkpoint) / "manifest.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, json.dumps(asdict(manifest)))
+    told = asdict(manifest)
+    if not manifest.shortened:  # a version that would read all files again refuses to know the word
+        del told["shortened"]
+    replace_file(path, json.dumps(told))
     return manifest
 
 

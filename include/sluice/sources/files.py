@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..backlog import (
     LandedFile,
+    can_be_named,
     is_hidden,
     keep_unreadable,
     list_files,
@@ -50,7 +51,8 @@ class FileIntake(Intake[FileSource]):
     @classmethod
     def of(cls, opening: Opening[FileSource]) -> Self:
         """The files of a backfill's range, those that a queue named, or those that a look at the
-        folder finds; of a crowded one they are told to Spark, which would list it twice."""
+        folder finds; of a crowded one they are told to Spark, which would list it twice, and of one
+        whose old files Spark does not know they have to be."""
         source, chosen, arrivals = opening.source, opening.chosen, opening.arrivals
         if opening.checkpoint is None:
             return cls(source, [], opening.landing)
@@ -58,9 +60,8 @@ class FileIntake(Intake[FileSource]):
             return cls(source, chosen.files, chosen.path, chosen.pattern)
         if arrivals is not None and not arrivals.listed:
             return cls(source, arrivals.files, opening.named, named=True)
-        look, root = look_or_recall(source, opening.checkpoint), source_root(source)
-        # Elsewhere Spark may write another address than we: a server's name, which we do not know.
-        named = look.is_crowded and (in_bucket(root) or not is_remote(root))
+        look = look_or_recall(source, opening.checkpoint)
+        named = look.is_named and can_be_named(source)
         return cls(source, look.waiting, opening.named if named else None, named=named)
 
     def _expect(self, files: list[LandedFile]) -> None:

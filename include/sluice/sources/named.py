@@ -1,5 +1,5 @@
-"""Files that are known by name, because a queue named them or because they are few in a crowded
-folder, handed to Spark so that it lists nothing.
+"""Files that are known by name, because a queue named them, because they are few in a crowded
+folder or because Spark does not know the old ones, handed to Spark so that it lists nothing.
 
 Spark's file source takes one path, and a glob of names costs three requests a file, one after the
 other, and knows no name with a colon. But where a folder holds the log that Spark's own file sink
@@ -8,6 +8,7 @@ log.
 """
 
 import json
+import re
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +17,8 @@ from ..spark.jvm import java_uri
 from ..storage import is_remote, open_path, replace_file
 
 _BLOCK = 32 * 2**20
+_PLAIN = re.compile(r"(?:s3a:/)?(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._=-]+)+")
+"""Paths that Java writes as they are: asked for a million addresses, it takes minutes."""
 
 
 def write_names(spark: SparkSession, folder: str, files: list[LandedFile]) -> None:
@@ -33,7 +36,8 @@ def _sink_entry(spark: SparkSession, landed: LandedFile) -> dict:
     The address is written by Java: the checkpoint knows a file by its very characters, and a
     listing writes them this way.
     """
-    address = java_uri(spark, landed.path)
+    plain = _PLAIN.fullmatch(landed.path)
+    address = landed.path if plain else java_uri(spark, landed.path)
     return {
         "path": address if is_remote(landed.path) else f"file://{address}",
         "size": landed.size,
