@@ -114,8 +114,7 @@ def _drain(story: Story, waiting: Waiting, queues: Queues, run: "Run", step: Ste
     done = run_step(run, step, tally, found)
     tally.warn(*_clean(run.pipeline, story, run.rights, step))
     if story.mode.is_scheduled:
-        check = partial(run.rights.check, step.name)
-        tally.warn(*shorten_logs(step, story.paths.checkpoint(step.name), check))
+        tally.warn(*shorten_logs(step, story.paths.checkpoint(step.name), run.rights.check))
     if done:
         queues.drained.add(step.name)
     return done

@@ -35,7 +35,7 @@ GROUPS = {
     "days": ("P10",),
     "state": ("S1", "S2", "S2 flags"),
     "gold": ("G1", "G1 flags", "G2"),
-    "growth": ("P8 idle", "P8 run", "P9 days", "P9 runs"),
+    "growth": ("P8 idle", "P8 run", "P8 ordered", "P9 days", "P9 runs"),
 }
 """What is compared, by its names."""
 USUAL = ("small", "load", "topic", "cluster")

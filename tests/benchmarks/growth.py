@@ -35,8 +35,12 @@ class Growing:
         self.days, self.landing = self.folder / "days", self.folder / "landing"
         self.log, self.spec = self.folder / "output.log", self.folder / "orders.yaml"
         self.days.mkdir(parents=True)
+        self.say_order(None)
+
+    def say_order(self, ordered_by: str | None) -> None:
+        """Say in the pipeline what sorts in the order in which files arrive."""
         pipeline = yaml.safe_load((HERE / "backlog.yaml").read_text())
-        pipeline["steps"][0]["source"]["path"] = str(self.landing)
+        pipeline["steps"][0]["source"] |= {"path": str(self.landing), "ordered_by": ordered_by}
         self.spec.write_text(yaml.safe_dump(pipeline, sort_keys=False))
 
     def write_day(self, day: int) -> Path:
@@ -96,9 +100,10 @@ class Growing:
         job = [sys.executable, "-m", "tests.benchmarks.grow", str(self.spec), str(self.folder)]
         run_measured([*job, *map(str, counts)], self.log)
 
-    def run_after(self, count: int, new: int = 1) -> Cost:
+    def run_after(self, count: int, new: int = 1, ordered_by: str | None = None) -> Cost:
         """One run over the files that are new after so many, on a copy of that state, once the
         folder has rested."""
+        self.say_order(ordered_by)
         self.land(count + new)
         time.sleep(RESTED)
         root = self.folder / "root"
@@ -130,13 +135,15 @@ def grown_runs(scratch: Path, files: int, runs: int) -> Iterator[Comparison]:
         partial(many.probe_after, files),
         partial(many.probe_after, FEW),
     )
-    yield Comparison(
-        "P8 run",
-        f"a run of {NEW} new files in a folder of {files:,} ÷ of {FEW}, both ours",
-        1.25,
-        partial(many.run_after, files, NEW),
-        partial(many.run_after, FEW, NEW),
-    )
+    for name, ordered_by in (("run", None), ("ordered", "name")):
+        told = f", ordered_by: {ordered_by}" if ordered_by else ""
+        yield Comparison(
+            f"P8 {name}",
+            f"a run of {NEW} new files in a folder of {files:,}{told} ÷ of {FEW}, both ours",
+            1.25,
+            partial(many.run_after, files, NEW, ordered_by),
+            partial(many.run_after, FEW, NEW, ordered_by),
+        )
     daily = Growing(scratch, "days", rows=ROWS_A_DAY)
     daily.grow(1, 9, 49, runs - 1)
     for name, late, early in (("days", 50, 2), ("runs", runs, 10)):

@@ -24,7 +24,8 @@ class Operation:
     """A durable operation: `path` finds what it puts (or removes).
 
     `shop`: `running` has had a run, `new` has not, `late` keeps late rows, `state` keeps its keys
-    in a state store, `archive` and `delete` clean their landing folder.
+    in a state store, `archive` and `delete` clean their landing folder, `long` has a long log of
+    files.
     """
 
     name: str
@@ -70,6 +71,15 @@ OPERATIONS = [
         "note of a file that nobody can read", r"/unreadable/[0-9a-f]+$", "archive", side="Python"
     ),
     Operation("move of a read file", r"/archive/\d+\.json$", "archive", "move", "Python"),
+    Operation("list of files that were read", r"/spark/seen/\d+$", "long", side="Python"),
+    Operation("note that Spark's log is cut down", r"/manifest\.json$", "long", side="Python"),
+    Operation(
+        "removal of a checksum of Spark's log",
+        r"/spark/sources/0/\.\d+\.crc$",
+        "long",
+        "remove",
+        "Python",
+    ),
     Operation("note of what was cleaned", r"/cleaned\.json$", "archive", side="Python"),
     Operation(
         "removal of a read file", r"/landing/\d+\.json$", "delete", verb="remove", side="Python"
@@ -130,8 +140,8 @@ class FaultyShop:
         source = dict(CLEANED.get(kind, {}))
         if "archive" in source:
             source["archive"] = str(folder / kind / "archive")
-        plain = {"running": {}, "archive": {}, "delete": {}, "state": {"memory": "state"}}
-        dedup = plain.get(kind, {"late": "keep"})
+        plain = dict.fromkeys(("running", "archive", "delete", "long"), {})
+        dedup = {**plain, "state": {"memory": "state"}}.get(kind, {"late": "keep"})
         self.shop = Shop(folder / kind, dedup=dedup, source=source)
         self.shop.write(spark=QUICK)
         if kind != "new":

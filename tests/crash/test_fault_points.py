@@ -9,6 +9,7 @@ import json
 import os
 
 import pytest
+from sluice.checkpoint import shorten
 
 from tests.crash.fault_points import OPERATIONS, FaultyShop, make_chain
 
@@ -20,14 +21,17 @@ KINDS = {
     "state": "in_a_shop_with_a_state_store",
     "archive": "in_a_shop_that_archives_what_it_has_read",
     "delete": "in_a_shop_that_deletes_what_it_has_read",
+    "long": "in_a_shop_whose_log_of_files_is_cut_down",
 }
 
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", KINDS, ids=KINDS.get)
 def test_no_fault_loses_or_doubles_or_miscounts_a_row(
-    power, spark, tmp_path, record_property, kind
+    power, spark, tmp_path, record_property, monkeypatch, kind
 ):
+    if kind == "long":
+        monkeypatch.setattr(shorten, "_LONG", 1)
     outcomes, wrong = FaultyShop(tmp_path, kind, power, spark).play(make_chain(kind, LONG))
     record_property("outcomes", json.dumps([[o.operation, o.moment, o.ended] for o in outcomes]))
     assert wrong == []

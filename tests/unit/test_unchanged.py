@@ -30,7 +30,7 @@ def test_an_idle_probe_looks_at_no_file_while_no_folder_has_changed(noted, monke
     def look(*_):
         raise AssertionError("the files were looked at")
 
-    monkeypatch.setattr(waiting, "list_files", look)
+    monkeypatch.setattr(waiting, "walk_files", look)
     assert noted.probe() == 0
 
 

@@ -63,11 +63,23 @@ def can_be_named(source: FileSource) -> bool:
     return in_bucket(root) or not is_remote(root)
 
 
-def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]:
-    """Every file the source would read, oldest first.
+def list_files(source: FileSource) -> list[LandedFile]:
+    """Every file the source would read, oldest first. Raises SourceError when the folder is absent
+    or cannot be read."""
+    return sort_by_age({file.path: file for file in walk_files(source)}.values())
 
-    Args: after: on a disk or in a bucket, list only files whose paths sort after this one. Raises
-    SourceError when the folder is absent or cannot be read.
+
+def sort_by_age(files: Iterable[LandedFile]) -> list[LandedFile]:
+    """The oldest first."""
+    return sorted(files, key=_BY_AGE)
+
+
+def walk_files(source: FileSource, after: str | None = None) -> Iterator[LandedFile]:
+    """Every file the source would read, in no order; one to which several globs lead comes several
+    times.
+
+    Args: after: on a disk or in a bucket, only files whose paths sort after this one. Raises
+    SourceError as `list_files`.
     """
     root = source_root(source)
     listed: Iterable[LandedFile]
@@ -76,8 +88,7 @@ def list_files(source: FileSource, after: str | None = None) -> list[LandedFile]
     else:
         listed = _walk_remote(root) if is_remote(root) else _walk_local(root, after or "")
     wanted = _compile_pattern(source)
-    found = {f.path: f for f in listed if wanted(f.name)}
-    return sorted(found.values(), key=_BY_AGE)
+    return (file for file in listed if wanted(file.name))
 
 
 def is_wanted(source: FileSource, name: str) -> bool:

@@ -9,17 +9,17 @@ from ..spec import AVAILABLE_NOW, FileSource, Step
 from .files import can_be_named
 
 
-def shorten_logs(step: Step, checkpoint: str, check: Callable[[], None]) -> list[str]:
+def shorten_logs(step: Step, checkpoint: str, check: Callable[[str], None]) -> list[str]:
     """Cut down the logs of a step's inputs; sentences about those that stay as they are although
     they should not. Call it while no stream of the step runs.
 
-    Args: check: raises LeaseLost where another run has taken over.
+    Args: check: raises LeaseLost where another run has taken over a step of that name.
     """
     told = []
     for number, one in enumerate(step.streams.values()):
         if not isinstance(one.source, FileSource) or not _can_be_told(step, one.source):
             continue
-        check()
+        check(step.name)
         try:
             shorten_log(Checkpoint.below(checkpoint, number))
         except (OSError, ValueError, KeyError, SluiceError) as error:

@@ -5,8 +5,16 @@ from typing import NamedTuple
 
 from ..checkpoint.log import Checkpoint
 from ..checkpoint.seen import SeenFile
+from ..checkpoint.shorten import refuse_other_archive
 from ..spec import FileSource
-from .files import LandedFile, can_be_named, list_files, source_root
+from .files import (
+    LandedFile,
+    can_be_named,
+    list_files,
+    sort_by_age,
+    source_root,
+    walk_files,
+)
 
 _SAME_TIME = 2000
 """Milliseconds by which two times of one file may differ: stores keep them in seconds or in
@@ -51,20 +59,28 @@ def look_for_files(source: FileSource, checkpoint: Checkpoint) -> Look:
     """
     committed = checkpoint.log_offset(checkpoint.newest_commit)
     seen, after = _recall(source, checkpoint, committed)
-    waiting, changed = [], []
-    listed = list_files(source, after)
-    for landed in listed:
+    waiting, changed, listed = {}, {}, 0
+    for landed in walk_files(source, after):  # a million of them are not kept
         known = seen.get(landed.path)
+        listed += 1
         if known is None or known.log_id > committed:
-            waiting.append(landed)
+            waiting[landed.path] = landed
         elif abs(landed.modified * 1000 - known.modified_ms) > _SAME_TIME:
-            changed.append(landed.name)
-    note = (
-        f"{len(changed)} file(s) changed after they were read and are not read again: "
-        f"{', '.join(changed[:3])}; land a correction under a new name"
-    )
-    count = len(listed) if after is None else max(len(listed), len(seen))
-    return Look(waiting, [note] if changed else [], count, bool(checkpoint.archive.segments))
+            changed[landed.path] = landed
+    told = _describe_changed(sort_by_age(changed.values()))
+    count = listed if after is None else max(listed, len(seen))
+    shortened = bool(checkpoint.archive.segments)
+    return Look(sort_by_age(waiting.values()), told, count, shortened)
+
+
+def _describe_changed(changed: list[LandedFile]) -> list[str]:
+    if not changed:
+        return []
+    shown = ", ".join(file.name for file in changed[:3])
+    return [
+        f"{len(changed)} file(s) changed after they were read and are not read again: {shown}; "
+        "land a correction under a new name"
+    ]
 
 
 def find_altered(source: FileSource, checkpoint: Checkpoint, batch: int) -> list[str]:
@@ -84,8 +100,8 @@ def _recall(
 ) -> tuple[dict[str, SeenFile], str | None]:
     """The files that are known, and behind which path a listing may start. None lists everything;
     else those behind it are known, and of the others it does not matter."""
-    # A checkpoint that was set back has files to read again wherever they sort.
-    if source.ordered_by is not None and checkpoint.archive.newest <= committed:
+    refuse_other_archive(checkpoint)
+    if source.ordered_by is not None:
         noted = checkpoint.noted_files()  # first: what is moved meanwhile is then in both
         last, since = checkpoint.archive.read_end()
         known = {file.path: file for file in (*last, *noted)}

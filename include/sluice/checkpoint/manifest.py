@@ -40,8 +40,9 @@ class Manifest:
     """Its streams in the order in which the checkpoint counts them; None of a step with one."""
     anew: bool = False
     """A person began it anew, knowing what the table holds."""
-    shortened: bool = False
-    """Spark's log does not hold all files that were read."""
+    shortened: dict[str, int] | None = None
+    """Up to which position Spark's log of the files that were read was cut down, by the number of
+    the source; None where it is whole."""
     held: dict[str, Any] | None = None
     """What its operators kept in state when a report told it last, as a `HeldBefore`."""
 
@@ -103,11 +104,12 @@ def note_told(checkpoint: str, parts: dict[str, str], held: HeldBefore | None) -
         _write(checkpoint, told)
 
 
-def note_shortened(checkpoint: str) -> None:
-    """Note that Spark's log will not hold all files that were read. Raises OSError."""
+def note_shortened(checkpoint: str, number: int, position: int) -> None:
+    """Note that Spark's log of a source will not hold the files up to a position. Raises
+    OSError."""
     manifest = Manifest(**json.loads((open_path(checkpoint) / "manifest.json").read_text()))
-    if not manifest.shortened:
-        _write(checkpoint, replace(manifest, shortened=True))
+    shortened = {**(manifest.shortened or {}), str(number): position}
+    _write(checkpoint, replace(manifest, shortened=shortened))
 
 
 def begin_anew(checkpoint: str) -> None:
@@ -148,7 +150,7 @@ def _write(checkpoint: str, manifest: Manifest) -> Manifest:
     path = open_path(checkpoint) / "manifest.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     told = asdict(manifest)
-    if not manifest.shortened:  # a version that would read all files again refuses to know the word
+    if manifest.shortened is None:  # the word stops a version that would read all files again
         del told["shortened"]
     replace_file(path, json.dumps(told))
     return manifest
@@ -162,6 +164,11 @@ def noted_generation(checkpoint: str) -> str | None:
 def noted_target(checkpoint: str) -> str | None:
     """The table that a checkpoint's batches fill; empty for none, None where nobody noted it."""
     return _noted(checkpoint, "target")
+
+
+def noted_shortened(checkpoint: str, number: int) -> int:
+    """Up to which position Spark's log of a source was cut down; -1 where it is whole."""
+    return (_noted(checkpoint, "shortened") or {}).get(str(number), -1)
 
 
 def noted_parts(checkpoint: str) -> dict[str, str] | None:

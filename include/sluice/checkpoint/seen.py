@@ -118,24 +118,23 @@ class SeenArchive:
     def add(self, entries: Iterable[Entry], position: int) -> None:
         """Keep entries of positions up to one. Raises OSError.
 
-        A segment that is less than twice what comes behind it is merged with it, so there are few;
-        those of later positions too, which a checkpoint has that was set back.
+        A segment that is less than twice what comes behind it is merged with it, so there are
+        few.
         """
         new = list(entries)
         size, merged, behind = sum(map(_length, new)), [new], {}
         for number, segment in reversed(self.segments.items()):
-            if number >= position or segment.stat().st_size < 2 * size:
+            if number == position or segment.stat().st_size < 2 * size:
                 behind[number] = segment
                 merged.append(_read(segment))
                 size += segment.stat().st_size
         told = dict.fromkeys(entry for part in reversed(merged) for entry in part)
         lines = ["\t".join(entry) for entry in sorted(told, key=lambda entry: entry.path)]
-        name = max([position, *behind])
         if not is_remote(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        replace_file(self.folder / str(name), "\n".join([*lines, _count(lines)]))
+        replace_file(self.folder / str(position), "\n".join([*lines, _count(lines)]))
         for number, segment in behind.items():
-            if number != name:
+            if number != position:
                 segment.unlink(missing_ok=True)
 
 

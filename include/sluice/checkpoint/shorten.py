@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..errors import PreflightError
 from ..storage import forget_checksum, replace_file
 from .log import Checkpoint
-from .manifest import note_shortened
+from .manifest import note_shortened, noted_shortened
 from .seen import Entry
 
 _LONG = 500_000
@@ -44,11 +45,26 @@ def shorten_log(checkpoint: Checkpoint) -> None:
             moved += old
     if not moved:
         return
-    note_shortened(str(checkpoint.folder.parent))
     checkpoint.archive.add(moved, end)
+    note_shortened(str(checkpoint.folder.parent), checkpoint.number, end)
     for note, text in shortened.items():
         forget_checksum(note)
         replace_file(note, text)
+
+
+def refuse_other_archive(checkpoint: Checkpoint) -> None:
+    """Raise PreflightError where what was moved out of Spark's log is not that of this checkpoint:
+    files would be read again, or passed over."""
+    noted = noted_shortened(str(checkpoint.folder.parent), checkpoint.number)
+    newest = checkpoint.archive.newest
+    if not noted <= newest <= checkpoint.log_offset(checkpoint.newest_commit):
+        raise PreflightError(
+            "the list of files that were read is not of one moment with the rest of the checkpoint",
+            where=str(checkpoint.archive.folder),
+            value=f"it ends at position {newest}",
+            do="Put the checkpoint back as a whole. Where there is no copy of it, `sluice reset` "
+            "says what beginning anew costs",
+        )
 
 
 def whole_notes(checkpoint: Checkpoint) -> dict[Path, str]:

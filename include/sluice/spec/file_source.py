@@ -54,8 +54,9 @@ class FileSource(Records):
     below `path`."""
     ordered_by: Literal["name", "folder"] | None = None
     """What sorts in the order in which files arrive: their names (a time or a counter leads them)
-    or their folders (`dt=2026-01-31/`, whatever the names). On S3 the probe then lists only the end
-    of the folder, not a history of a million objects."""
+    or their folders (`dt=2026-01-31/`, whatever the names). On S3 and on a disk a run then looks at
+    the end of the folder alone, from the last 900 names or the last two folders that were read, and
+    not at a history of a million files."""
     latest_first: bool = False
     """The newest files of a backlog come first, in batches as large as the bounds below say; the
     older ones follow, in this run or, where its `budget` is spent, in later ones."""
