@@ -12,7 +12,7 @@ from sluice.sources import files
 
 from tests.spark.factories import Project
 
-NAMES = ["a b.json", "ü%20.json", "day=1/x+y.json", "{c}[d].json", "#e?.json"]
+NAMES = ["a b.json", "ü%20.json", "day=1/x+y.json", "{c}[d].json", "#e?.json", "f_g-1.json"]
 
 
 @pytest.fixture

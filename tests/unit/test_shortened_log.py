@@ -17,6 +17,7 @@ from sluice.checkpoint import Checkpoint, plan_again, seen, shorten, shorten_log
 from sluice.checkpoint.manifest import Manifest, note_step, open_manifest
 from sluice.errors import PreflightError
 from sluice.spec import FileSource, load_pipeline
+from sluice.storage import open_path, replace_file
 
 HISTORIES = int(os.environ.get("SLUICE_HISTORIES", "40"))
 ACTS = 40
@@ -372,6 +373,20 @@ def test_a_list_of_read_files_of_another_moment_is_an_error(twins, tmp_path):
     shutil.rmtree(twins.short.folder / "seen")
     with pytest.raises(PreflightError, match="not of one moment"):
         look_for_files(twins.source, twins.short.checkpoint)
+
+
+def test_in_a_bucket_a_log_is_cut_down_as_on_a_disk(s3, twins):
+    stream, home = twins.whole, f"{s3.create_bucket('log')}/checkpoint"
+    for file in (path for path in stream.home.rglob("*") if path.is_file()):
+        replace_file(open_path(f"{home}/{file.relative_to(stream.home)}"), file.read_text())
+    before = sorted(stream.checkpoint.seen_files())
+    assert sorted(Checkpoint.below(home).seen_files()) == before
+    shorten_log(Checkpoint.below(home))
+    there = Checkpoint.below(home)
+    assert sorted(there.seen_files()) == before and len(there.noted_files()) < len(before)
+    look = look_for_files(twins.source, there)
+    assert look.is_named and look.waiting == []
+    assert there.archive.read_end()[0] == there.archive.read()
 
 
 QUEUE = ", notifications: {queue: https://sqs.example.com/1/q}"
