@@ -154,15 +154,16 @@ def test_of_several_inputs_each_log_is_cut_down(spark, tmp_path):
     ads = Ads(tmp_path, union, schemas={"first": schema, "second": schema})
     expected = Counter()
     for run in range(4):
-        for side, name in enumerate(ads.schemas):
+        new = ["first"] if run == 2 else ["first", "second"]
+        for side, name in enumerate(new):
             ads.land(name, {"n": 10 * run + side, "at": moment(run)})
             expected[10 * run + side] += 1
-        assert ads.run().counts.read == 2
+        assert ads.run().counts.read == len(new)
     assert ads.run().status == "nothing new"
     rows = spark.read.format("delta").load(str(tmp_path / "root" / "tables" / "ads" / "rates"))
     assert Counter(row.n for row in rows.collect()) == expected
     folder = str(tmp_path / "root" / "checkpoints" / "ads" / "rates")
-    assert [len(Checkpoint.below(folder, n).archive.read()) for n in (0, 1)] == [3, 3]
+    assert [len(Checkpoint.below(folder, n).archive.read()) for n in (0, 1)] == [3, 2]
 
 
 def test_a_list_of_read_files_that_is_damaged_stops_the_run_before_it_reads(project):
