@@ -19,7 +19,7 @@ from sluice.errors import PreflightError
 from sluice.spec import FileSource, load_pipeline
 from sluice.storage import open_path, replace_file
 
-HISTORIES = int(os.environ.get("SLUICE_HISTORIES", "40"))
+HISTORIES = int(os.environ.get("SLUICE_HISTORIES", "12"))
 ACTS = 40
 EVERY = 3
 """Notes after which Spark packs them."""
