@@ -1,12 +1,16 @@
 """What a rule that cannot work gets: an error that says where, what was found and what to write."""
 
+from types import SimpleNamespace
+
 import pytest
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from sluice.errors import SpecError
 from sluice.quality import check_expectations, compile_rules, is_table_level, row_result, rule_name
 from sluice.report.model import Outcome
+from sluice.spark.columns import DEFECT, ENTERED, REASONS, STAGE
 from sluice.spec import RuleSpec
+from sluice.streaming.classify import judge
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -214,3 +218,22 @@ def test_table_level_kwargs_are_checked_before_a_run(spark):
         check_expectations(
             [RuleSpec(type="expect_table_row_count_to_be_between", kwargs={"minimum": 1})]
         )
+
+
+def test_a_rule_is_evaluated_once_a_row_whatever_hangs_on_it(spark):
+    def starts_with(letter: str) -> dict[str, str]:
+        return {"column": "status", "regex": f"^{letter}"}
+
+    rules = [
+        RuleSpec(name=name, type=REGEX, kwargs=starts_with(name), on_fail="quarantine")
+        for name in "ab"
+    ]
+    compiled, _ = compile_rules(rules, FIELDS)
+    step = SimpleNamespace(name="orders", event_time=None, dedup=None)
+    frame = spark.createDataFrame([("ab", 1)], "status string, amount int").withColumns(
+        {DEFECT: F.lit(None).cast("string"), STAGE: F.lit(ENTERED)}
+    )
+    judged = judge(frame, step, frame.select("status").schema, compiled)
+    plan = judged._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("RLIKE") == len(rules)
+    assert judged.select(REASONS).collect()[0][0] == ["b"]
