@@ -207,6 +207,9 @@ def text_rules() -> list[RuleSpec]:
     """Regular expressions, lengths and formats, on texts and on what Spark renders as text."""
     patterns = [
         "^a",
+        "^abc",
+        "^a-b_c d",
+        "^ ",
         "[a-z]+$",
         "",
         "^$",
@@ -257,7 +260,11 @@ def text_rules() -> list[RuleSpec]:
             )
         )
     rules += [
-        rule("value_lengths_to_be_between", column="s", max_value=0),
+        rule("value_lengths_to_be_between", column="s", max_value=length, strict_max=strict)
+        for length in (0, 1, 2, 3, 5)
+        for strict in (False, True)
+    ]
+    rules += [
         rule("value_lengths_to_be_between", column="s", min_value=4.0, strict_min=True),
     ]
     formats = [

@@ -3,6 +3,7 @@
 NULL, `mostly` and row conditions are none of their business: `rules.py` treats them alike for all.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -22,6 +23,9 @@ from .literals import (
     read_integer,
     read_set,
 )
+
+_PREFIX = re.compile(r"\^[A-Za-z0-9_ -]+")
+"""Regular expressions that ask for nothing but how a text begins."""
 
 
 def _null(args: Arguments) -> Column:
@@ -76,7 +80,10 @@ def _as_text(args: Arguments) -> Column:
 
 
 def _match(args: Arguments) -> Column:
-    return _as_text(args).rlike(check_regex(args, args.kwargs["regex"]))
+    text, regex = _as_text(args), check_regex(args, args.kwargs["regex"])
+    if args.types[0] == T.StringType() and _PREFIX.fullmatch(regex):
+        return text.startswith(regex[1:])  # by bytes: no text of Java's is made of it
+    return text.rlike(regex)
 
 
 def _match_list(args: Arguments) -> Column:
@@ -105,7 +112,12 @@ def _regex_list(args: Arguments) -> list[str]:
 
 
 def _length_between(args: Arguments) -> Column:
-    return _within(args, F.length(_as_text(args)), *read_bounds(args, read_integer))
+    text, (low, high) = _as_text(args), read_bounds(args, read_integer)
+    within = _within(args, F.length(text), low, high)
+    if low is None and args.types[0] == T.StringType():
+        # It has no more characters than bytes, and these are counted already.
+        return _within(args, F.octet_length(text), None, high) | within
+    return within
 
 
 def _length_equal(args: Arguments) -> Column:
