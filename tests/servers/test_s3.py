@@ -217,6 +217,24 @@ def test_a_batch_on_s3_that_did_not_end_is_planned_anew_under_a_lower_bound(shop
     assert shop.call("run").returncode == ExitCode.NOTHING_NEW
 
 
+def test_each_file_on_s3_is_read_once_although_spark_s_log_of_them_is_cut_down(shop):
+    """Names are so long, and blanks in them longer once they are escaped, that the log of 200 of
+    them is one that is cut down."""
+    for number in range(200):
+        shop.land(f"{number}{' ' * 900}.csv", range(number, number + 1))
+    assert shop.call("run").returncode == ExitCode.DONE
+    for more in (200, 201):
+        shop.land(f"{more} ü.csv", range(more, more + 1))
+        run = shop.call("run")
+        assert run.returncode == ExitCode.DONE, run.stdout + run.stderr
+    log = shop.s3.addresses(f"{shop.paths.checkpoint('orders')}/spark/sources/0/")
+    assert sum(len(shop.s3.get(note)) for note in log) < 2_000
+    counts = [one.counts for one in list_reports(shop.paths.reports()) if one.status == "done"]
+    assert sorted((one.read, one.duplicate) for one in counts) == [(1, 0), (1, 0), (200, 0)]
+    assert shop.ids() == orders(range(202), negative=False)
+    assert shop.call("plan").returncode == ExitCode.NOTHING_NEW
+
+
 FAILED_READ = (
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
     "s3a://lake/landing/a.csv.  SQLSTATE: KD001\n"
