@@ -70,7 +70,9 @@ class StaticTopic:
         told = [F.lit(f"{UNFIT} {name}: "), F.col(DEFECT), F.lit(" at "), F.to_json(parts)]
         failing = F.raise_error(F.concat(*told)).cast("boolean")
         fits = F.when(F.col(DEFECT).isNull(), F.lit(True)).otherwise(failing)
-        return rows.where(fits).drop(SOURCE, DEFECT)
+        # Of each column as well: a join leaves rows without its key out before it asks the filter.
+        columns = [F.when(fits, col(c)).alias(c) for c in self.source.columns]
+        return rows.where(fits).select(*columns)
 
     def _load(self, spark: SparkSession) -> DataFrame:
         """Partitions by their numbers: one that is made meanwhile is not this run's."""
