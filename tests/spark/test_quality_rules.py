@@ -222,7 +222,7 @@ def test_table_level_kwargs_are_checked_before_a_run(spark):
 
 def test_a_rule_is_evaluated_once_a_row_whatever_hangs_on_it(spark):
     def starts_with(letter: str) -> dict[str, str]:
-        return {"column": "status", "regex": f"^{letter}"}
+        return {"column": "status", "regex": f"^[{letter}]"}
 
     rules = [
         RuleSpec(name=name, type=REGEX, kwargs=starts_with(name), on_fail="quarantine")
