@@ -64,7 +64,7 @@ def take_back(checkpoint: Checkpoint, number: int, inputs: int) -> None:
     """
     sources = [checkpoint.of_source(one) for one in range(inputs)]
     ends = {
-        one.number: one.log_offset(number - 1)
+        one: one.log_offset(number - 1)
         for one in sources
         if one.log_offset(number) >= 0  # of files: Spark notes each in a log
     }
@@ -72,9 +72,8 @@ def take_back(checkpoint: Checkpoint, number: int, inputs: int) -> None:
     forget_checksum(plan)
     plan.unlink(missing_ok=True)
     for source, end in ends.items():
-        for file in list((checkpoint.folder / "sources" / str(source)).iterdir()):
-            position, _, kind = file.name.partition(".")
-            if position.isdigit() and kind in ("", "compact") and int(position) > end:
+        for file in source.all_notes():
+            if int(file.stem) > end:
                 version, *entries = file.read_text(encoding="utf-8").split("\n")
                 kept = [entry for entry in entries if entry and json.loads(entry)["batchId"] <= end]
                 forget_checksum(file)

@@ -163,7 +163,9 @@ class Checkpoint:
 
     def all_notes(self) -> list[Path]:
         """Every file of the source's log, also those that another has packed."""
-        return [p for p in list_folder(self._source_log) if p.name.split(".")[0].isdigit()]
+        return [
+            p for p in list_folder(self._source_log) if p.name.removesuffix(".compact").isdigit()
+        ]
 
     def notes(self, after: int = -1) -> list[Path]:
         """The files of the source's log that count. Args: after: only those of later positions;

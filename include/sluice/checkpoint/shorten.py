@@ -75,8 +75,8 @@ def whole_notes(checkpoint: Checkpoint) -> dict[Path, str]:
     whole = {}
     for note in checkpoint.all_notes() if archived else ():
         version, *lines = note.read_text(encoding="utf-8").split("\n")
-        position, _, packed = note.name.partition(".")
-        here = range(int(position) + 1) if packed else [int(position)]
+        position = int(note.stem)
+        here = range(position + 1) if note.suffix else [position]
         entries = [*(entry for one in here for entry in archived.get(one, [])), *_parse(lines)]
         told = {(entry["path"], entry["batchId"]): entry for entry in entries}
         whole[note] = _write(version, told.values())

@@ -83,6 +83,11 @@ def col(name: str) -> Column:
     return F.col(quote(name))
 
 
+def field(row: str, name: str) -> Column:
+    """The field called `name` of a column that holds structs."""
+    return F.col(f"{row}.{quote(name)}")
+
+
 def own_columns(names: Sequence[str]) -> list[str]:
     """Those columns of a table of a step that are the user's."""
     ours = {*SYSTEM_COLUMNS, *ENGINE_COLUMNS, LATE_BY}

@@ -150,23 +150,7 @@ def judge(
     Args: place: number of the first rule, and for how many there is room.
     """
     sound = F.col(DEFECT).isNull() & (F.col(STAGE) == ENTERED)
-    reasons = [F.when(F.col(DEFECT).isNotNull(), F.lit(MALFORMED))]
-    if step.dedup is not None and step.dedup.keys != "*":
-        missing = F.lit(False)
-        for key in key_columns(step, business):
-            missing = missing | col(key).isNull()
-        reasons.append(F.when(sound & missing, F.lit(NULL_KEY)))
-    if step.event_time is not None:
-        untimed = sound & (F.col(TIME) == F.lit(_NO_TIME).cast("timestamp"))
-        time, no_time = _time_column(step, business), F.lit(_NO_TIME).cast("timestamp")
-        reasons += [
-            F.when(
-                untimed,
-                F.when(time.isNull() | (time < no_time), F.lit(NULL_TIME)).when(
-                    time != no_time, F.lit(FUTURE_TIME)
-                ),
-            )
-        ]
+    reasons = _reasons_beside_rules(step, business, sound)
     marks = mark(
         [sound & rule.evaluated for rule in rules], [sound & r.unexpected for r in rules], *place
     )
@@ -186,6 +170,28 @@ def judge(
     return marked.withColumns(
         {REASONS: _of_input(frame, REASONS, told), CHECKS: _of_input(frame, CHECKS, checks)}
     ).drop(*marks)
+
+
+def _reasons_beside_rules(step: Judged, business: StructType, sound: Column) -> list[Column]:
+    """Each as its name where it is one, NULL elsewhere."""
+    reasons = [F.when(F.col(DEFECT).isNotNull(), F.lit(MALFORMED))]
+    if step.dedup is not None and step.dedup.keys != "*":
+        missing = F.lit(False)
+        for key in key_columns(step, business):
+            missing = missing | col(key).isNull()
+        reasons.append(F.when(sound & missing, F.lit(NULL_KEY)))
+    if step.event_time is not None:
+        untimed = sound & (F.col(TIME) == F.lit(_NO_TIME).cast("timestamp"))
+        time, no_time = _time_column(step, business), F.lit(_NO_TIME).cast("timestamp")
+        reasons += [
+            F.when(
+                untimed,
+                F.when(time.isNull() | (time < no_time), F.lit(NULL_TIME)).when(
+                    time != no_time, F.lit(FUTURE_TIME)
+                ),
+            )
+        ]
+    return reasons
 
 
 def refusal_columns(step: Step) -> dict[str, tuple[str, ...]]:

@@ -20,9 +20,8 @@ def mark(
     never NULL, one a rule. first: number of the first of them. room: for how many rules, where
     others judge other rows."""
     before, behind = [F.lit(False)] * first, [F.lit(False)] * (room - first - len(evaluated))
-    told = (("e", evaluated), ("u", unexpected))
-    words = [_words(kind, [*before, *flags, *behind]) for kind, flags in told]
-    return words[0] | words[1]
+    seen, broken = ([*before, *flags, *behind] for flags in (evaluated, unexpected))
+    return _words("e", seen) | _words("u", broken)
 
 
 def pack(marks: Iterable[str]) -> Column:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 
 from ...errors import SpecError
-from ...spark.columns import DEFECT, RAW, RESCUED, SOURCE, quote
+from ...spark.columns import DEFECT, RAW, RESCUED, SOURCE, field
 from ...spec import KafkaSource
 from .leaves import find_years
 
@@ -62,7 +62,7 @@ def _fit(declared: dict[str, str], held: dict[str, str]) -> tuple[list[Column], 
     """The declared columns out of the record, and what is wrong with each where it does not fit."""
     columns, misfits = [], []
     for name, type_ in declared.items():
-        value = F.col(f"_record.{quote(name)}") if name in held else F.lit(None)
+        value = field("_record", name) if name in held else F.lit(None)
         fitted = value.try_cast(type_)
         columns.append(fitted.alias(name))
         misfits.append(F.when(value.isNotNull() & fitted.isNull(), F.lit(f"{name} is not {type_}")))
@@ -71,9 +71,7 @@ def _fit(declared: dict[str, str], held: dict[str, str]) -> tuple[list[Column], 
 
 def _rescue(source: KafkaSource, held: dict[str, str]) -> Column:
     """The record's fields that are not declared, as JSON."""
-    unknown = [
-        F.col(f"_record.{quote(name)}").alias(name) for name in held if name not in source.columns
-    ]
+    unknown = [field("_record", name).alias(name) for name in held if name not in source.columns]
     if not unknown or source.unknown_fields == "ignore":
         return F.lit(None).cast("string")
     return F.nullif(F.to_json(F.struct(*unknown)), F.lit("{}"))
@@ -86,10 +84,10 @@ def _is_unread(schema: str, body: Column) -> Column:
     unread = F.col("_record").isNull()
     if not fields:
         return unread
-    nulls = [F.col(f"_record.{quote(field['name'])}").isNull() for field in fields]
+    nulls = [field("_record", one["name"]).isNull() for one in fields]
     may_be_null = all(
-        field["type"] == "null" or (isinstance(field["type"], list) and "null" in field["type"])
-        for field in fields
+        one["type"] == "null" or (isinstance(one["type"], list) and "null" in one["type"])
+        for one in fields
     )
     differs = to_avro("_record", schema) != body if may_be_null else F.lit(True)
     return unread | (reduce(Column.__and__, nulls) & differs)

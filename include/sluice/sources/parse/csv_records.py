@@ -2,11 +2,12 @@
 fit it."""
 
 from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...spark.columns import DEFECT, RAW, RESCUED, quote
+from ...spark.columns import DEFECT, RAW, RESCUED, field
 from ...spec import Records
 from .ddl import beyond_range, schema_ddl
 from .headers import csv_option, record_pattern
@@ -52,11 +53,12 @@ def parse_csv(
     for number, layout in enumerate(list(layouts) or [plain]):
         here = among(layouts[layout]) if number else F.lit(True)
         lines = lines.withColumn(f"_row_{number}", F.when(here, _parse_row(source, layout)))
-        fields = _fit(source, layout, f"_row_{number}")
-        parsed = F.when(here, fields).otherwise(parsed) if number else fields
+        fitted = _fit(source, layout, f"_row_{number}")
+        parsed = F.when(here, fitted).otherwise(parsed) if number else fitted
         is_header = F.when(here, _is_header(layout)).otherwise(is_header)
     lines = lines.where(~is_header | ~F.col("_valid")).withColumn("_parsed", parsed)
-    return Reading.of_struct(lines, source, "_parsed")
+    fields = [field("_parsed", name).alias(name) for name in source.columns]
+    return Reading(lines, fields, field("_parsed", DEFECT), field("_parsed", RESCUED))
 
 
 def _is_header(layout: Layout) -> Column:
@@ -85,7 +87,7 @@ def _fit(source: Records, layout: Layout, row: str) -> Column:
     """The columns by name, the rest of the record as JSON, and a defect when the record does not
     fit its header."""
     fields = [
-        (F.col(f"{row}.{quote(c)}") if c in layout.columns else F.lit(None).cast(t)).alias(c)
+        (field(row, c) if c in layout.columns else F.lit(None).cast(t)).alias(c)
         for c, t in source.columns.items()
     ]
     unknown = [
@@ -105,7 +107,7 @@ def _why_not(declared: Records, row: str, texts: Column) -> Column:
     the columns whose value does not fit."""
     misfits = [
         F.when(
-            texts.getField(c).isNotNull() & F.col(f"{row}.{quote(c)}").isNull(),
+            texts.getField(c).isNotNull() & field(row, c).isNull(),
             F.lit(f"{c} is not {t}"),
         )
         for c, t in declared.columns.items()
@@ -138,8 +140,6 @@ def _defect(source: Records, layout: Layout, row: str) -> Column:
             _why_not(declared, row, texts),
         ),
         beyond_range(
-            declared,
-            lambda name: F.col(f"{row}.{quote(name)}"),
-            lambda name: texts.getField(name).rlike("[0-9]"),
+            declared, partial(field, row), lambda name: texts.getField(name).rlike("[0-9]")
         ),
     )

@@ -8,14 +8,14 @@ value that holds such signs itself only makes the record doubtful.
 """
 
 from collections.abc import Iterable
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
-from ...spark.columns import DEFECT, RAW, quote
+from ...spark.columns import DEFECT, RAW, field
 from ...spec import Records
 from .ddl import is_time
 from .leaves import find_doubts, is_full, is_scalar
@@ -80,8 +80,7 @@ def _is_plain_inside(kinds: dict[str, DataType]) -> Column:
     return ~reduce(Column.__or__, doubts, F.lit(False))
 
 
-def _typed(name: str) -> Column:
-    return F.col(f"_typed.{quote(name)}")
+_typed = partial(field, "_typed")
 
 
 def _sum(terms: Iterable[Count]) -> Count:

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from ...spark.columns import DEFECT, RAW, RESCUED, col, quote
+from ...spark.columns import DEFECT, RAW, RESCUED, col, field
 from ...spec import Records
 from .ddl import YEARS, beyond_range, is_time, schema_ddl
 from .json_doubts import followed_by, is_plain
@@ -50,7 +50,7 @@ def parse_json(lines: DataFrame, source: Records) -> Reading:
     plain = is_plain(source, {name: kinds[name] for name in source.columns})
     doubtful = ~F.coalesce(plain, F.lit(False))
     others = [name for name in lines.columns if name != "_typed"]
-    fields = [F.col(f"_typed.{quote(c)}").alias(c) for c in source.columns]
+    fields = [field("_typed", c).alias(c) for c in source.columns]
     # The fields in this projection, and before `_told`: in one above it Spark would try each of
     # them in all that `_told` is made of, and plan for seconds.
     told = F.when(doubtful, _look_again(source, options, nested)).alias("_told")
@@ -76,7 +76,7 @@ def _look_again(source: Records, options: dict[str, str], nested: dict[str, Data
         if source.unknown_fields != "ignore":
             unknown = F.map_filter(fields, lambda name, _: ~name.isin(*source.columns))
             rescued = F.when(F.size(unknown) > 0, F.to_json(unknown))
-        defect = _find_defect(source, options, nested, objects, fields)
+        defect = _find_defect(source, options, nested, objects)
         return F.struct(defect.alias(DEFECT), rescued.alias(RESCUED))
 
     objects = F.from_json(followed_by(""), _OBJECTS, options)
@@ -100,14 +100,11 @@ def _find_wrapped(fields: Column, nested: dict[str, DataType]) -> Iterator[Colum
 
 
 def _find_defect(
-    source: Records,
-    options: dict[str, str],
-    nested: dict[str, DataType],
-    objects: Column,
-    fields: Column,
+    source: Records, options: dict[str, str], nested: dict[str, DataType], objects: Column
 ) -> Column:
-    """Why a doubtful record is none of this schema; NULL when it is one."""
-    raw = F.col(RAW)
+    """Why a doubtful record is none of this schema; NULL when it is one. Args: objects: names and
+    texts of the record, and of what stands behind it."""
+    raw, fields = F.col(RAW), F.get(objects, F.lit(0))
     names, followed = F.map_keys(fields), F.from_json(followed_by(",{}"), _OBJECTS, options)
     alone = (F.size(objects) == 1) & (~raw.contains("]") | (F.size(followed) == 2))
     return F.coalesce(
@@ -143,7 +140,7 @@ def _why_not(source: Records, fields: Column) -> Column:
     there and does not fit, else what can be said."""
     misfits = [
         F.when(
-            fields[name].isNotNull() & F.col(f"_typed.{quote(name)}").isNull(),
+            fields[name].isNotNull() & field("_typed", name).isNull(),
             F.lit(f"{name} is not {type_}"),
         )
         for name, type_ in source.columns.items()

@@ -8,11 +8,12 @@ element is parsed on its own.
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...spark.columns import DEFECT, RAW, quote
+from ...spark.columns import DEFECT, RAW, field
 from ...spec import FileSource, Records
 from .ddl import beyond_range, schema_ddl
 from .leaves import find_years, is_scalar
@@ -58,10 +59,7 @@ def parse_xml(records: DataFrame, source: Records) -> Reading:
     records = records.withColumn("_told", told)
     records = records.withColumn("_fields", F.col("_told").try_cast("map<string,variant>"))
     nested = {name: kind for name, kind in kinds.items() if not is_scalar(kind)}
-
-    def typed_value(name: str) -> Column:
-        return F.col(f"_typed.{quote(name)}")
-
+    typed_value = partial(field, "_typed")
     defect = F.coalesce(
         F.when(~is_row, _why_around(source)),
         F.when(~fits, F.lit("not a well-formed element of this schema")),
@@ -69,7 +67,7 @@ def parse_xml(records: DataFrame, source: Records) -> Reading:
         beyond_range(source, typed_value, lambda name: ~F.col(RAW).rlike(r"[+-]?Inf")),
         *find_years(nested, typed_value),
     )
-    fields = [F.col(f"_typed.{quote(c)}").alias(c) for c in source.columns]
+    fields = [typed_value(c).alias(c) for c in source.columns]
     rescued = F.lit(None).cast("string")
     if source.unknown_fields != "ignore":
         rescued = F.when(defect.isNull(), _find_unknown(source))
