@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 from sluice.sources import files
 from sluice.spark import tables
-from sluice.streaming import reduction
+from sluice.streaming import apart
 
 from tests.crash.ends import FACTORS
 from tests.crash.fault_points import OPERATIONS, Operation
@@ -34,7 +34,7 @@ KINDS += ["better", "worse"]
 SHOPS = ["files", "ranked", "table", "topic", "large"]
 LARGE = {
     (files, "CROWDING_BYTES"): 0,
-    (reduction, "FEW"): 0.0,
+    (apart, "FEW"): 0.0,
     (tables, "FEW_ROWS"): 0,
 }
 """What makes a batch go the way of a large one, whose rows lie on disk."""

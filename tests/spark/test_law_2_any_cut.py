@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sluice.report import Counts
 from sluice.sources import files
 from sluice.spark import tables
-from sluice.streaming import reduction
+from sluice.streaming import apart
 
 from .histories import (
     KEYS,
@@ -104,7 +104,7 @@ def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(
             with pytest.MonkeyPatch.context() as patch:
                 if large:  # whose rows are kept on disk, and sorted only where keys are shared
                     patch.setattr(files, "CROWDING_BYTES", 0)
-                    patch.setattr(reduction, "FEW", 0.0)
+                    patch.setattr(apart, "FEW", 0.0)
                     patch.setattr(tables, "FEW_ROWS", 0)
                 check_cut(spark, folder, backlog, bound, order_by)
         finally:

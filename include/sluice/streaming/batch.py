@@ -18,6 +18,7 @@ from ..sinks import deliver
 from ..spark.columns import CHANGE, INPUT
 from ..spark.kept import keep_rows
 from ..spark.scans import sum_read
+from .apart import Apart, set_apart
 from .classify import judge, leave_text
 from .conflicts import Conflicts, count_conflicts, count_replayed_conflicts
 from .counting import count_batch, count_inputs
@@ -31,7 +32,6 @@ from .recompute import compute_batch
 from .reduction import reduce_batch
 from .refusals import refuse_by_row_rules, refuse_by_table_rules, refuse_unknown_fields
 from .replacing import refuse_unread
-from .samples import select_refused
 from .survey import Survey, add_samples, take_survey
 from .tries import begin_try, take_back
 from .written import Unique, check_same
@@ -81,12 +81,11 @@ def _judge_and_write(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Re
 
 def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
     watermark = batch.watermark_ms if plan.delay_ms else 0
-    with _survey(plan, batch, watermark) as (rows, refused, survey):
-        laps.end("parse, rules")
+    with _survey(plan, batch, watermark, laps) as (rows, apart, survey):
         counts = count_batch(plan, batch.taken, survey, rows.sparkSession)
-        refuse_unknown_fields(plan, rows, survey)
         refuse_by_row_rules(plan, survey)
-        with reduce_batch(plan, rows, survey, watermark, batch.taken.large) as unique:
+        large = batch.taken.large
+        with reduce_batch(plan, rows, apart.shared, survey, watermark, large) as unique:
             laps.end("dedup")
             note = _note(plan, batch, survey, counts)
             match = plan.match(survey.oldest, survey.newest)
@@ -96,7 +95,9 @@ def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
                 may_write()
                 attempt, told = begin_try(plan, batch.number, batch.taken)
                 lost = batch.taken.lost
-                split = Split(batch.number, refused, survey.refused, unique, lost, attempt, match)
+                split = Split(
+                    batch.number, apart.refused, survey.refused, unique, lost, attempt, match
+                )
                 outcome = write_parts(plan, split, note, may_write)
                 laps.end("write")
             # After the turn: this only reads, so no other writer need wait for it.
@@ -149,16 +150,19 @@ def _hand_over(plan: Plan, rights: Rights, batch: Batch, unique: Unique) -> dict
 
 @contextmanager
 def _survey(
-    plan: Plan, batch: Batch, watermark_ms: int
-) -> Iterator[tuple[DataFrame, DataFrame, Survey]]:
-    """The judged rows, those refused of them, and what was counted."""
+    plan: Plan, batch: Batch, watermark_ms: int, laps: Laps
+) -> Iterator[tuple[DataFrame, Apart, Survey]]:
+    """The judged rows, those set apart of them, and what was counted."""
     with _kept(plan, batch) as (rows, source):
-        lookout, apart = plan.look_out(watermark_ms), batch.taken.large and source is not None
-        survey = take_survey(rows, lookout, source, apart)
-        with select_refused(rows, survey.refused, survey.good, apart) as refused:
-            if apart:
-                survey = add_samples(survey, lookout, rows, refused)
-            yield rows, refused, survey
+        large = batch.taken.large
+        lookout, later = plan.look_out(watermark_ms), large and source is not None
+        survey = take_survey(rows, lookout, source, later)
+        laps.end("parse, rules")
+        refuse_unknown_fields(plan, rows, survey)
+        with set_apart(plan, rows, survey, watermark_ms, large) as apart:
+            if later:
+                survey = add_samples(survey, lookout, rows, apart.refused)
+            yield rows, apart, survey
 
 
 @contextmanager

@@ -10,42 +10,44 @@ from pyspark.sql import functions as F
 
 from ..spark.columns import COPIES, KEY_HASH, RESCUED, SOURCE, TIME, col, hash_key
 from ..spark.kept import keep_rows
+from .apart import Shared, count_writable, is_writable
 from .copies import Copies
 from .plan import Plan
 from .survey import Survey, is_good, is_late
 from .written import Given, Unique, check_same
 
-FEW = 0.3
-"""Share of rows with a key of their own below which finding them out does not pay."""
-_MOST = 10**7
-"""Rows with shared keys of which every executor can hold the hashes."""
 Reduce = Callable[[DataFrame], DataFrame]
 
 
 @contextmanager
 def reduce_batch(
-    plan: Plan, frame: DataFrame, survey: Survey, watermark_ms: int, large: bool
+    plan: Plan,
+    frame: DataFrame,
+    shared: Shared | None,
+    survey: Survey,
+    watermark_ms: int,
+    large: bool,
 ) -> Iterator[Unique]:
     """Reduce the good rows of a judged batch to one a key, the late ones among them where they are
     not dropped: of a late and a timely row of a key, the timely one.
 
-    Args: large: the rows are kept where they cost no memory, and sorting all of them would cost
-    much. Raises UnbalancedReport where the reduction meets other rows than the survey counted.
+    Args: shared: of these rows, those that are to be sorted; all without. large: the rows are kept
+    where they cost no memory. Raises UnbalancedReport where the reduction meets other rows than
+    the survey counted.
     """
-    good = select_good(plan, frame)
-    expected = survey.good
-    if plan.late == "drop":
-        good, expected = good.where(~is_late(watermark_ms)), survey.good - survey.late
+    writable, expected = is_writable(plan, watermark_ms), count_writable(plan, survey)
+    good = select_good(plan, frame.where(writable))
     if plan.copies is None or not expected:
         yield Unique(good, Given(expected, expected), span=(survey.oldest, survey.newest))
         return
     last = is_late(watermark_ms) if plan.late == "keep" else None
     spread = (survey.newest or 0) - (survey.oldest or 0)
     reduce = partial(plan.copies.reduce, spread=spread, last=last)
-    if large:
-        reducing = _reduce_shared(plan, plan.copies, good, expected, reduce)
+    if shared is None:
+        reducing = _reduce_all(plan, good, expected, reduce, on_disk=large)
     else:
-        reducing = _reduce_all(plan, good, expected, reduce)
+        shared = replace(shared, rows=select_good(plan, shared.rows.where(writable)))
+        reducing = _reduce_shared(plan, plan.copies, good, shared, expected, reduce)
     with reducing as unique:
         yield replace(unique, span=(survey.oldest, survey.newest))
 
@@ -64,30 +66,21 @@ def _reduce_all(
 
 @contextmanager
 def _reduce_shared(
-    plan: Plan, copies: Copies, good: DataFrame, expected: int, reduce: Reduce
+    plan: Plan, copies: Copies, good: DataFrame, shared: Shared, expected: int, reduce: Reduce
 ) -> Iterator[Unique]:
-    """Sort only rows of keys that another row may have, by a hash of the key; the others, most
-    often nearly all, go by unsorted.
+    """Sort only rows of keys that another row may have; the others, most often nearly all, go by
+    unsorted.
 
     The rows that are alone are counted by what writes them: it has to meet as many as are left.
     """
     hashed = good.withColumn(KEY_HASH, hash_key(copies.keys))
-    counted = hashed.groupBy(KEY_HASH).agg(F.count(F.lit(1)).alias(COPIES))
-    with keep_rows(counted.where(F.col(COPIES) > 1)) as shared:
-        rows = shared.agg(F.coalesce(F.sum(COPIES), F.lit(0))).collect()[0][0]
-        if expected - rows < FEW * expected or rows > _MOST:
-            with _reduce_all(plan, good, expected, reduce, on_disk=True) as unique:
-                yield unique
-            return
-        hashes = F.broadcast(shared.select(KEY_HASH))
-        several = hashed.join(hashes, KEY_HASH, "left_semi").drop(KEY_HASH)
-        alone = hashed.join(hashes, KEY_HASH, "left_anti").drop(KEY_HASH)
-        with _reduce_all(plan, several, rows, reduce, on_disk=True) as reduced:
-            # Another column in its place: Spark takes what it knows of columns that kept rows have
-            # no more for true of a union of them, and fails.
-            first = reduced.rows.withColumn(COPIES, F.lit(1))
-            both = copies.mark_alone(alone).unionByName(first)
-            yield Unique(both, Given(expected, expected - rows + reduced.given.keys))
+    alone = hashed.join(F.broadcast(shared.hashes), KEY_HASH, "left_anti").drop(KEY_HASH)
+    with _reduce_all(plan, shared.rows, shared.count, reduce, on_disk=True) as reduced:
+        # Another column in its place: Spark takes what it knows of columns that kept rows have
+        # no more for true of a union of them, and fails.
+        first = reduced.rows.withColumn(COPIES, F.lit(1))
+        both = copies.mark_alone(alone).unionByName(first)
+        yield Unique(both, Given(expected, expected - shared.count + reduced.given.keys))
 
 
 def select_good(plan: Plan, frame: DataFrame) -> DataFrame:

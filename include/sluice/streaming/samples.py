@@ -1,8 +1,7 @@
 """Samples of the rows that broke a rule or were refused: of each the smallest and the largest text,
 which no cut of the backlog changes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -12,13 +11,10 @@ from pyspark.sql import functions as F
 
 from ..quality.rules import RowRule
 from ..spark.columns import DEFECT, RAW, REASONS, col
-from ..spark.kept import keep_rows
 from ..spec import rule_columns
 from .verdicts import is_refused, is_unexpected
 
 _LENGTH = 80
-_FEW = 0.3
-"""Refused rows ÷ good ones up to which keeping them once more costs less than reading all again."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +59,6 @@ def seek(
         text = _show(columns, hidden) if columns else _show_record(hidden)
         told.append((refused, text, True))
     return [Sought(number, *one) for number, one in enumerate(told)]
-
-
-@contextmanager
-def select_refused(frame: DataFrame, count: int, good: int, again: bool) -> Iterator[DataFrame]:
-    """The refused rows of a judged batch; kept, once they are first asked for, where they are few
-    beside the good ones, and all would be read `again` for them."""
-    rows = frame.where(is_refused())
-    if not (again and 0 < count <= _FEW * good):
-        yield rows
-        return
-    with keep_rows(rows, on_disk=True) as kept:
-        yield kept
 
 
 def look_for_samples(
