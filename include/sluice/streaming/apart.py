@@ -4,6 +4,7 @@ key another one may have. One pass over the batch sets both apart."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,11 +17,12 @@ from .verdicts import is_refused
 
 FEW = 0.3
 """Share of rows with a key of their own below which finding them out does not pay."""
-_FEW_REFUSED = 0.3
-"""Refused rows ÷ good ones up to which keeping them once more costs less than reading all again."""
+_FEW_AGAIN = 0.3
+"""Rows ÷ good ones up to which keeping them once more costs less than reading all again."""
 _MOST = 10**7
 """Rows with shared keys of which every executor can hold the hashes."""
 _SHARED = "_shared"
+"""True of a row to be written of which another one may have the key."""
 
 
 @dataclass(frozen=True)
@@ -57,34 +59,33 @@ def count_writable(plan: Plan, survey: Survey) -> int:
 def set_apart(
     plan: Plan, frame: DataFrame, survey: Survey, watermark_ms: int, large: bool
 ) -> Iterator[Apart]:
-    """Set apart rows of a judged batch, those refused where they are few beside the good ones; kept
-    once they are first asked for. Of a small batch all rows are read again for either."""
-    refused = frame.where(is_refused())
+    """Set apart rows of a judged batch. Of a large one, those of either kind that are few beside
+    the good ones are kept, once they are first asked for; else all rows are read again for them."""
     if not large:
-        yield Apart(refused)
+        yield Apart(frame.where(is_refused()))
         return
-    few = 0 < survey.refused <= _FEW_REFUSED * survey.good
-    with _count_shared(plan, frame, survey, watermark_ms) as found:
-        if found is None and not few:
-            yield Apart(refused)
-            return
-        rows = refused
-        if found is not None:
-            rows = _select(plan, frame, found[0], is_writable(plan, watermark_ms), few)
-        with keep_rows(rows, on_disk=True) as kept:
-            refused = kept.where(is_refused()) if few else refused
-            yield Apart(refused, None if found is None else Shared(found[0], kept, found[1]))
+    with _count_shared(plan, frame, survey, watermark_ms) as (hashes, count):
+        marked = frame.withColumn(_SHARED, F.lit(False))
+        if count and hashes is not None:
+            marked = _mark(plan, frame, hashes, is_writable(plan, watermark_ms))
+        most = _FEW_AGAIN * survey.good
+        few_refused, few_shared = 0 < survey.refused <= most, 0 < count <= most
+        few = [is_refused()] * few_refused + [F.col(_SHARED)] * few_shared
+        with _keep(marked, few) as kept:
+            refused = (kept if few_refused else frame).where(is_refused())
+            rows = (kept if few_shared else marked).where(_SHARED)
+            yield Apart(refused, None if hashes is None else Shared(hashes, rows, count))
 
 
 @contextmanager
 def _count_shared(
     plan: Plan, frame: DataFrame, survey: Survey, watermark_ms: int
-) -> Iterator[tuple[DataFrame, int] | None]:
+) -> Iterator[tuple[DataFrame | None, int]]:
     """Hashes of keys that another row to be written has as well, and how many rows have them; None
     where these are most rows, or the target remembers no keys."""
     expected = count_writable(plan, survey)
     if plan.copies is None or not expected:
-        yield None
+        yield None, 0
         return
     hashed = frame.where(is_writable(plan, watermark_ms))
     hashed = hashed.select(hash_key(plan.copies.keys).alias(KEY_HASH))
@@ -92,16 +93,22 @@ def _count_shared(
     with keep_rows(counted.where(F.col(COPIES) > 1), on_disk=True) as shared:
         rows = shared.agg(F.coalesce(F.sum(COPIES), F.lit(0))).collect()[0][0]
         most = expected - rows < FEW * expected or rows > _MOST
-        yield None if most else (shared.select(KEY_HASH), rows)
+        yield (None, 0) if most else (shared.select(KEY_HASH), rows)
 
 
-def _select(
-    plan: Plan, frame: DataFrame, hashes: DataFrame, writable: Column, few: bool
-) -> DataFrame:
-    """Rows to be written with one of these hashes, and those refused where they are `few`."""
+def _mark(plan: Plan, frame: DataFrame, hashes: DataFrame, writable: Column) -> DataFrame:
+    """Say of each row whether it is to be written and has one of these hashes."""
     keys = plan.copies.keys if plan.copies is not None else ()
     hashed = frame.withColumn(KEY_HASH, F.when(writable, hash_key(keys)))
-    marks = F.broadcast(hashes.withColumn(_SHARED, F.lit(True)))
-    marked = hashed.join(marks, KEY_HASH, "left")
-    wanted = F.col(_SHARED).isNotNull()
-    return marked.where(wanted | is_refused() if few else wanted).drop(KEY_HASH, _SHARED)
+    marked = hashed.join(F.broadcast(hashes.withColumn(_SHARED, F.lit(True))), KEY_HASH, "left")
+    return marked.withColumn(_SHARED, F.coalesce(_SHARED, F.lit(False))).drop(KEY_HASH)
+
+
+@contextmanager
+def _keep(rows: DataFrame, wanted: list[Column]) -> Iterator[DataFrame]:
+    """Those of the rows for which one of these holds, kept on disk; all as they are without any."""
+    if not wanted:
+        yield rows
+        return
+    with keep_rows(rows.where(reduce(Column.__or__, wanted)), on_disk=True) as kept:
+        yield kept
