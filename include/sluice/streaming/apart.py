@@ -28,8 +28,7 @@ _SHARED = "_shared"
 @dataclass(frozen=True)
 class Shared:
     """Rows to be written of which another one may have the key. `hashes`: of their keys, as
-    `_key_hash`, each once. `rows`: judged ones, `count` of them to be written, no others of that
-    kind among them."""
+    `_key_hash`, each once. `rows`: as they were judged, `count` of them."""
 
     hashes: DataFrame
     rows: DataFrame
@@ -100,8 +99,9 @@ def _mark(plan: Plan, frame: DataFrame, hashes: DataFrame, writable: Column) -> 
     """Say of each row whether it is to be written and has one of these hashes."""
     keys = plan.copies.keys if plan.copies is not None else ()
     hashed = frame.withColumn(KEY_HASH, F.when(writable, hash_key(keys)))
-    marked = hashed.join(F.broadcast(hashes.withColumn(_SHARED, F.lit(True))), KEY_HASH, "left")
-    return marked.withColumn(_SHARED, F.coalesce(_SHARED, F.lit(False))).drop(KEY_HASH)
+    marks = F.broadcast(hashes.withColumnRenamed(KEY_HASH, _SHARED))
+    marked = hashed.join(marks, F.col(KEY_HASH) == F.col(_SHARED), "left")
+    return marked.withColumn(_SHARED, F.col(_SHARED).isNotNull()).drop(KEY_HASH)
 
 
 @contextmanager

@@ -35,8 +35,8 @@ def reduce_batch(
     where they cost no memory. Raises UnbalancedReport where the reduction meets other rows than
     the survey counted.
     """
-    writable, expected = is_writable(plan, watermark_ms), count_writable(plan, survey)
-    good = select_good(plan, frame.where(writable))
+    good = select_good(plan, frame.where(is_writable(plan, watermark_ms)))
+    expected = count_writable(plan, survey)
     if plan.copies is None or not expected:
         yield Unique(good, Given(expected, expected), span=(survey.oldest, survey.newest))
         return
@@ -46,7 +46,7 @@ def reduce_batch(
     if shared is None:
         reducing = _reduce_all(plan, good, expected, reduce, on_disk=large)
     else:
-        shared = replace(shared, rows=select_good(plan, shared.rows.where(writable)))
+        shared = replace(shared, rows=select_good(plan, shared.rows))
         reducing = _reduce_shared(plan, plan.copies, good, shared, expected, reduce)
     with reducing as unique:
         yield replace(unique, span=(survey.oldest, survey.newest))
