@@ -15,8 +15,6 @@ from pyspark.sql import functions as F
 from ..quality.rules import RowRule
 from ..report import BOUNDS, Counts
 from ..spark.columns import (
-    CHECKS,
-    COPIES,
     DEFECT,
     ENTERED,
     FILTERED,
@@ -25,7 +23,6 @@ from ..spark.columns import (
     RESCUED,
     STAGE,
     TIME,
-    col,
 )
 from ..spark.scans import count_scanned
 from .input_counts import count_where, measure_inputs, read_inputs
@@ -129,17 +126,13 @@ def take_survey(
     """Count a judged batch in one pass.
 
     Args: source: what `frame` was kept from, where its rows are kept. later: samples are looked for
-    by `add_samples`: a minimum of text has Spark aggregate without generated code, which was
-    a twelfth of a first load.
+    by `add_samples`: a minimum of text has Spark aggregate without generated code, which was a
+    twelfth of a first load.
     """
     sought = lookout.seek()
     branched = lookout.gathers or bool(lookout.inputs)
-    if later and lookout.rules:
-        counted = _count_by_verdicts(frame, lookout, sought)
-    else:
-        samples = [] if later else [column for one in sought for column in one.columns]
-        verdicts = [count_where(is_so).alias(n) for n, is_so in _verdicts(lookout, sought).items()]
-        counted = frame.agg(*_measures(lookout, sought), *verdicts, *samples)
+    samples = [] if later else [column for one in sought for column in one.columns]
+    counted = frame.agg(*_measures(lookout), *map(_count, sought), *samples)
     seen = counted.collect()[0].asDict()
     told = [(seen[f"u{one.number}"], one.read(seen)) for one in sought]
     rules, of_inputs = len(lookout.rules), read_inputs(lookout.inputs, seen)
@@ -187,28 +180,12 @@ def add_samples(survey: Survey, lookout: Lookout, frame: DataFrame, refused: Dat
     )
 
 
-def _count_by_verdicts(frame: DataFrame, lookout: Lookout, sought: list[Sought]) -> DataFrame:
-    """What is counted, by way of groups of rows of which all rules say the same, which are few: a
-    count or two a rule of each row were a thirtieth of a first load."""
-    alike = frame.groupBy(CHECKS).agg(*_measures(lookout, sought), F.count(F.lit(1)).alias(COPIES))
-    ends = {"oldest": F.min("oldest"), "newest": F.max("newest")}
-    sums = {n: F.sum(col(n)) for n in alike.columns if n not in (CHECKS, COPIES, *ends)}
-    rows = F.col(COPIES)
-    sums |= {n: F.sum(F.when(is_so, rows)) for n, is_so in _verdicts(lookout, sought).items()}
-    sums = {name: F.coalesce(total, F.lit(0)) for name, total in sums.items()}
-    return alike.agg(*(column.alias(name) for name, column in (ends | sums).items()))
+def _count(sought: Sought) -> Column:
+    return count_where(sought.condition).alias(f"u{sought.number}")
 
 
-def _verdicts(lookout: Lookout, sought: list[Sought]) -> dict[str, Column]:
-    """Of each rule, whether a row was evaluated and whether it broke it, by what `seen` calls their
-    number."""
-    rules = range(len(lookout.rules))
-    evaluated = {f"e{n}": is_evaluated(n) for n in rules}
-    return evaluated | {f"u{n}": sought[n].condition for n in rules}
-
-
-def _measures(lookout: Lookout, sought: list[Sought]) -> list[Column]:
-    """All else that is counted."""
+def _measures(lookout: Lookout) -> list[Column]:
+    """All that is counted."""
     late, good = is_late(lookout.watermark_ms), is_good()
     measures = [
         count_where(F.col(DEFECT).isNotNull()).alias("malformed"),
@@ -224,6 +201,6 @@ def _measures(lookout: Lookout, sought: list[Sought]) -> list[Column]:
     ]
     measures += _lateness(lookout.newest_ms, good)
     measures += measure_inputs(lookout.inputs)
-    for one in sought[len(lookout.rules) :]:
-        measures.append(count_where(one.condition).alias(f"u{one.number}"))
+    for number in range(len(lookout.rules)):
+        measures.append(count_where(is_evaluated(number)).alias(f"e{number}"))
     return measures
