@@ -12,7 +12,6 @@ LATE = [order(n, day=1) for n in range(60, 70)]
 BROKEN = [order(n, day=10, amount=-1.0) for n in range(70, 78)]
 COPIES = [*ALONE[:5], *LATE[:3], *BROKEN[:2], *FORMER[:4]]
 SHAPES = {
-    "few copies, none refused": ("merge", [*ALONE, *LATE, *COPIES[:8]]),
     "few copies, few refused": ("drop", [*ALONE, *LATE, *BROKEN, *COPIES, "{broken"]),
     "few copies, many refused": ("keep", [*ALONE[:10], *LATE[:3], *BROKEN, *COPIES, "{broken"]),
     "many copies, few refused": ("drop", [*ALONE, *LATE, *ALONE[:25], *LATE, BROKEN[0]]),
