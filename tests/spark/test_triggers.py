@@ -228,28 +228,30 @@ def test_a_batch_that_is_on_its_way_when_the_time_is_over_is_finished_and_what_w
     project = Project(
         spark, tmp_path, {**FILES, "max_files_per_batch": 1}, {"sink": sinks, "trigger": "default"}
     )
-    for number in range(3):
+    for number in range(5):
         project.land(f"{number}.json", order(number))
+    written = 0
     for seconds in (4, 16, 64):
         project.pipeline["budget"] = f"{seconds} seconds"
         over.write_text(str(time.time() + seconds + 1))  # the first batch ends after the budget
         first = project.run()
-        if first.counts.written:
+        written += first.counts.written
+        if first.counts.written and first.status != "undelivered":  # else not reached in time
             break
     assert (first.status, first.steps[0].left_for_next_run, first.counts.written) == (
         "done",
         True,
         1,
     )
-    assert project.rows("n") == Counter([(0,)])
+    assert project.rows("n") == Counter((n,) for n in range(written))
     project.step["trigger"], project.pipeline["budget"] = "available_now", "5 minutes"
     over.write_text("0")
     second = project.run()
     assert (second.counts.written, any(batch.replayed for batch in second.steps[0].batches)) == (
-        2,
+        5 - written,
         False,
     )
-    assert project.rows("n") == Counter([(0,), (1,), (2,)])
+    assert project.rows("n") == Counter((n,) for n in range(5))
 
 
 def run_until(project: Project, arrived: Callable[[], bool]) -> RunReport:
