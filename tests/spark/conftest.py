@@ -44,11 +44,22 @@ def spark(tmp_path_factory):
     yield from open_test_session(tmp_path_factory.mktemp("warehouse"))
 
 
+NAMED = (
+    "org.apache.spark.api.python.PythonUtils",
+    "org.apache.spark.sql.api.python.PythonSQLUtils",
+    "org.apache.spark.sql.functions",
+)
+"""What PySpark asks the JVM for by its last name, several hundred times a run. Java looks for such
+a name in each of a dozen packages, and for each in all jars on the class path, unless it is told
+where it is: up to a twentieth of the CPU of a test session."""
+
+
 def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
     """A session, which is stopped when the iterator ends.
 
     Args: class_path: more folders or jars for its class path.
     """
+    from py4j.java_gateway import java_import
     from pyspark.sql import SparkSession
     from sluice.launch.jvm_flags import java_options
     from sluice.setup.fetch import fetch_jars
@@ -83,5 +94,7 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
     }.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    for name in NAMED:
+        java_import(session.sparkContext._jvm, name)
     yield session
     session.stop()

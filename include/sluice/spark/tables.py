@@ -133,18 +133,19 @@ def shared_hashes(table: DataFrame, batch: Keyed) -> DataFrame:
 def find_new(table: DataFrame, batch: Keyed, condition: str) -> DataFrame:
     """The rows (`s`) of a batch that match no row of a table (`t`). Args: condition: SQL, under
     which their keys are equal."""
-
-    def without(rows: DataFrame, held: DataFrame) -> DataFrame:
-        return rows.alias("s").join(held.alias("t"), F.expr(condition), "left_anti")
-
     if batch.few:
-        return without(batch.rows, narrow(table, batch))
+        return without(batch.rows, narrow(table, batch), condition)
     shared = shared_hashes(table, batch)
     if batch.count > MANY_HASHES and shared.count() > MANY_HASHES:
-        return without(batch.rows, table)
+        return without(batch.rows, table, condition)
     alone = of_hashes(batch.rows, batch.keys, shared, "left_anti")
     others, held = (of_hashes(rows, batch.keys, shared) for rows in (batch.rows, table))
-    return alone.unionByName(without(others, held))
+    return alone.unionByName(without(others, held, condition))
+
+
+def without(rows: DataFrame, held: DataFrame, condition: str) -> DataFrame:
+    """The rows (`s`) that match none of those that are held (`t`)."""
+    return rows.alias("s").join(held.alias("t"), F.expr(condition), "left_anti")
 
 
 def of_hashes(

@@ -31,6 +31,7 @@ from .tables import (
     frame_of,
     partition_columns,
     table_bytes,
+    without,
 )
 
 _log = logging.getLogger(__name__)
@@ -123,7 +124,11 @@ def _merge(
 
 def _append_new(path: str, batch: Keyed, condition: str, txn: Transaction) -> None:
     session = batch.rows.sparkSession
-    new = find_new(frame_of(session, path), batch, condition)
+    table = frame_of(session, path)
+    if table_bytes(session, path):
+        new = find_new(table, batch, condition)
+    else:  # read all the same, in one step: another writer may be first
+        new = without(batch.rows, table, condition)
     if parts := partition_columns(session, path):
         new = new.repartition(*[col(name) for name in parts])  # as a MERGE does: few files
     _append_to(new, txn).save(path)
