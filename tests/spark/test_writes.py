@@ -69,10 +69,11 @@ def test_few_rows_and_many_rows_are_compared_with_the_table_alike(spark, tmp_pat
 
 
 @pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("held", [HELD, []], ids=["some rows", "no row"])
 def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
-    spark, tmp_path, monkeypatch
+    spark, tmp_path, monkeypatch, held
 ):
-    path, begun, go = make_table(spark, str(tmp_path / "t"), HELD), tmp_path / "b", tmp_path / "g"
+    path, begun, go = make_table(spark, str(tmp_path / "t"), held), tmp_path / "b", tmp_path / "g"
     conflicts: list[float] = []
     monkeypatch.setattr(writes, "time", SimpleNamespace(sleep=conflicts.append))
 
@@ -106,13 +107,14 @@ def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
     assert len(conflicts) == 1  # Delta refused the first try
     assert (found[0].given, found[0].inserted) == (2, 1)
     new = [("c", 2, "2026-01-01"), ("d", 1, "2026-01-01")]
-    assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
+    assert read_rows(spark, path) == sorted([*held, *new], key=repr)
 
 
+@pytest.mark.parametrize("held", [HELD, []], ids=["some rows", "no row"])
 def test_a_key_that_came_between_a_look_at_the_table_and_the_write_is_not_inserted_again(
-    spark, tmp_path, monkeypatch
+    spark, tmp_path, monkeypatch, held
 ):
-    path, other = make_table(spark, str(tmp_path / "t"), HELD), spark.newSession()
+    path, other = make_table(spark, str(tmp_path / "t"), held), spark.newSession()
     look = writes.partition_columns
 
     def look_late(session, table: str) -> list[str]:
@@ -126,7 +128,7 @@ def test_a_key_that_came_between_a_look_at_the_table_and_the_write_is_not_insert
     commit = insert_new(path, Keyed(rows, 2, KEYS), ON, Transaction("slow", 1))
     assert (commit.given, commit.inserted) == (2, 1)
     new = [("c", 2, "2026-01-01"), ("d", 1, "2026-01-01")]
-    assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
+    assert read_rows(spark, path) == sorted([*held, *new], key=repr)
 
 
 def test_a_parted_table_gets_one_file_a_partition_from_each_write(spark, tmp_path):
