@@ -9,27 +9,28 @@ FATES = ("read", "written", "quarantined", "duplicate", "late", "malformed")
 FORMER = [order(n, day=10) for n in range(20)]
 
 
-def make_orders(first: int, copies: str, refused: str) -> list[dict | str]:
-    """Orders, of ids from the first on, of which few or many are copies and few or many refused:
-    late ones, broken ones and copies of orders of an earlier batch are among them."""
-    alone = [order(first + n, day=10) for n in range(10 if refused == "many" else 40)]
+def make_shapes(first: int) -> dict[str, list[dict | str]]:
+    """A batch of each shape, of orders with ids from the first on and copies of earlier ones."""
+    alone = [order(first + n, day=10) for n in range(40)]
     late = [order(first + n, day=1) for n in range(40, 50)]
     broken = [order(first + n, day=10, amount=-1.0) for n in range(50, 58)]
-    if copies == "most":
-        return [*alone, *alone, *late, *late, *broken]
-    if copies == "many":
-        return [*alone, *late, *alone[:25], *late, broken[0]]
-    again = [*alone[:5], *late[:3], *broken[:2], *FORMER[:4]]
-    return [*alone, *(late[:3] if refused == "many" else late), *broken, *again, "{broken"]
+    copies = [*alone[:5], *late[:3], *broken[:2], *FORMER[:4]]
+    return {
+        "few copies, few refused": [*alone, *late, *broken, *copies, "{broken"],
+        "few copies, many refused": [*alone[:10], *late[:3], *broken, *copies, "{broken"],
+        "many copies, few refused": [*alone, *late, *alone[:25], *late, broken[0]],
+        "most are copies": [*alone, *alone, *late, *late, *broken],
+    }
 
 
-BATCHES = {
-    "drop": [make_orders(100, "few", "few"), make_orders(200, "many", "few")],
-    "keep": [make_orders(100, "few", "many"), make_orders(200, "most", "few")],
+SHAPES = {
+    "drop": ("few copies, few refused", "many copies, few refused"),
+    "keep": ("few copies, many refused", "most are copies"),
 }
+"""The shapes that a pipeline meets one after the other, by what it does with late rows."""
 
 
-@pytest.mark.parametrize("late", BATCHES)
+@pytest.mark.parametrize("late", SHAPES)
 def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkeypatch, late):
     ends = []
     for name, bound in (("small", files.CROWDING_BYTES), ("large", 0)):
@@ -37,7 +38,8 @@ def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkey
         shop, told = Shop(tmp_path / name, dedup={"late": late}), []
         shop.land(*FORMER)
         shop.run()
-        for orders in BATCHES[late]:
+        for number, shape in enumerate(SHAPES[late], 1):
+            orders = make_shapes(100 * number)[shape]
             shop.land(*orders)
             report = shop.run()
             assert (report.status, report.error) == ("done", None)

@@ -10,7 +10,7 @@ from ..checkpoint import Attempt
 from ..report import Counts
 from ..spark.columns import LATE_BY, TIME
 from ..spark.kept import keep_rows
-from ..spark.tables import Commit, Keyed, Transaction, frame_of, narrow
+from ..spark.tables import Commit, Keyed, Transaction, frame_of, narrow, without
 from ..spark.writes import append, insert_new
 from .note import Note
 from .plan import Plan
@@ -82,7 +82,7 @@ def _write_late(
     target = frame_of(late.sparkSession, plan.target.path)
     target = narrow(target, Keyed(late, count, keys)).alias("t")
     held = late.alias("s").join(target, F.expr(split.match), "left_semi").count()
-    fresh = late.alias("s").join(target, F.expr(split.match), "left_anti")
+    fresh = without(late, target, split.match)
     behind = (F.lit(watermark_ms * 1000) - F.unix_micros(TIME)) / 1e6
     fresh = fresh.withColumn(LATE_BY, behind)
     abandoned = unfinished(plan, plan.place.late, late.sparkSession)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import SpecError
 from ..spark.kept import keep_rows
-from ..spark.tables import Commit, Keyed, Transaction, find_commit, find_new, frame_of
+from ..spark.tables import Commit, Keyed, Transaction, find_commit, find_new, frame_of, without
 from ..spark.writes import append, insert_new
 from .copies import Copies
 from .written import Given, Unique, Written, check_same
@@ -119,7 +119,7 @@ class ReplaceRange(Target):
         rows = unique.rows
         if self.copies is None or not match:
             return rows
-        return rows.alias("s").join(self._outside(rows), F.expr(match), "left_anti")
+        return without(rows, self._outside(rows), match)
 
     @contextmanager
     def prepare(self, unique: Unique, match: str) -> Iterator[Unique]:
