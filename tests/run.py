@@ -15,32 +15,28 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
-STATEFUL = (
+GATHERED = (
     "spark/test_custom_state.py",
-    "spark/test_joins.py",
-    "spark/test_windows*.py",
-    "spark/test_worked_*.py",
-)
-"""The tests of a layer that keep most in state, and take a third of its time: a process of their
-own has them, beside the rest."""
-REFRESHED = (
     "spark/test_groups_fit.py",
+    "spark/test_joins.py",
     "spark/test_pruning.py",
     "spark/test_redo.py",
     "spark/test_refresh*.py",
     "spark/test_verify*.py",
     "spark/test_window_groups.py",
+    "spark/test_windows*.py",
+    "spark/test_worked_*.py",
 )
-"""Those of steps with `groups`: as well."""
-APART = {STATEFUL: "stateful", REFRESHED: "refreshed"}
+"""The tests of a layer about steps that gather rows, in state or by `groups`: they take more than
+half of its time, and a process of their own has them, beside the rest."""
+APART = {GATHERED: "gathered"}
 """Tests that have a process of their own, and what it is called."""
 LAYERS = (
+    GATHERED,
     ("spark",),
-    REFRESHED,
     ("crash",),
     ("e2e", "browser"),
     ("servers", "bad_input"),
-    STATEFUL,
     ("unit",),
     ("dags",),
     ("golden",),

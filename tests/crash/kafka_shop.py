@@ -12,12 +12,14 @@ from pathlib import Path
 
 import yaml
 from psycopg import OperationalError
+from pyspark.sql import Row
 from sluice.errors import ExitCode
 from sluice.report import BatchReport, Counts, RunReport, list_reports
 from sluice.runner import run_pipeline
 from sluice.spec import Refill, RunRequest
 from sluice.verify.roots import count_rows
 
+from tests.delta_rows import read_rows
 from tests.kafka_broker import KafkaBroker, Record
 from tests.postgres_server import PostgresServer
 
@@ -200,11 +202,11 @@ class KafkaShop:
         """
         good, counts = Counter(self.truth.good), count_rows(self.root, "orders")
         found = {
-            "Delta": (self._rows(spark), good),
+            "Delta": (self._rows(), good),
             "PostgreSQL": (self._selected(), good),
             "Kafka": (self._sent_once(), good),
             "files": (self._written(spark), good if self.files.exists() else Counter()),
-            "quarantine": (self._refused(spark), Counter(self.truth.refused)),
+            "quarantine": (self._refused(), Counter(self.truth.refused)),
             "the reports": (
                 (counts.read, counts.written, counts.quarantined, counts.duplicate, counts.late),
                 self.truth.counts,
@@ -270,11 +272,11 @@ class KafkaShop:
             for batch in step.batches
         ]
 
-    def _rows(self, spark) -> Counter:
-        return Counter((row.id, row.n) for row in self._table(spark, "s").collect())
+    def _rows(self) -> Counter:
+        return Counter((row.id, row.n) for row in self._table("s"))
 
-    def _table(self, spark, name: str):
-        return spark.read.format("delta").load(str(self.root / "tables" / "orders" / name))
+    def _table(self, name: str) -> list[Row]:
+        return read_rows(self.root / "tables" / "orders" / name)
 
     def _selected(self) -> Counter:
         with self.postgres.connect() as connection:
@@ -295,8 +297,8 @@ class KafkaShop:
             )
         return Counter((value["id"], value["n"]) for value in map(json.loads, once.values()))
 
-    def _refused(self, spark) -> Counter:
-        rows = self._table(spark, "s__quarantine").collect()
+    def _refused(self) -> Counter:
+        rows = self._table("s__quarantine")
         return Counter(
             (
                 None if row.detail == TOMBSTONE else row.row,

@@ -13,7 +13,7 @@ from sluice.verify.roots import count_rows
 from tests.crash.killing import Killer
 from tests.spark.several import Ads, clicked, shown
 
-KILLS = int(os.environ.get("SLUICE_JOIN_KILLS", "1"))
+KILLS = int(os.environ.get("SLUICE_JOIN_KILLS", "0"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 COLUMNS = ("ad", "id", "at", "clicked")
 
@@ -27,6 +27,7 @@ def feed(ads: Ads, chance: random.Random, clock: dict[str, float]) -> None:
         ads.land(name, *rows)
 
 
+@pytest.mark.skipif(not KILLS, reason="`make crash` kills these")
 @pytest.mark.timeout(86400)
 def test_a_join_that_is_killed_again_and_again_is_the_join_of_all_rows(spark, tmp_path):
     chance = random.Random(SEED)

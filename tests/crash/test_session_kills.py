@@ -14,7 +14,7 @@ from tests.crash.killing import Killer
 from tests.spark.factories import Project
 from tests.spark.sessions import COLUMNS, ROWS, SOURCE, STEP, Hit, find_sessions, lines
 
-KILLS = int(os.environ.get("SLUICE_SESSION_KILLS", "1"))
+KILLS = int(os.environ.get("SLUICE_SESSION_KILLS", "0"))
 SEED = int(os.environ.get("SLUICE_CRASH_SEED", "20260101"))
 
 
@@ -36,6 +36,7 @@ class Visitors:
         return new
 
 
+@pytest.mark.skipif(not KILLS, reason="`make crash` kills these")
 @pytest.mark.timeout(86400)
 def test_sessions_that_are_killed_again_and_again_are_the_sessions_of_all_hits(spark, tmp_path):
     chance = random.Random(SEED)

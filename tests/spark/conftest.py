@@ -11,17 +11,22 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    # Spark's look at a plan after each rule of its optimizer, and the text of the plan.
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.ui.explainMode": "simple",
 }
 COMPILED = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.lightweightPlanChangeValidation": "true",
+    "spark.sql.ui.explainMode": "formatted",
 }
 
 
 @pytest.fixture(scope="module")
 def compiled(spark):
-    """Generated code and adaptive plans, as in a run of the product."""
+    """Generated code, adaptive and checked plans, as in a run of the product."""
     for key, value in COMPILED.items():
         spark.conf.set(key, value)
     yield
@@ -85,7 +90,8 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
         "spark.buffer.pageSize": "1m",
         "spark.broadcast.blockSize": "64k",
         # A test's batch holds a handful of rows: compiling code for it and planning it twice took
-        # a quarter of its time. Tests of parity and of size do both.
+        # a quarter of its time, checks of its plans a twentieth. Tests of parity and of size do
+        # all of it, and so do the runs that have a process of their own.
         **INTERPRETED,
         "spark.sql.warehouse.dir": str(warehouse),
         "spark.ui.enabled": "false",

@@ -18,6 +18,8 @@ from sluice.runner import run_pipeline
 from sluice.spec import RunRequest, load_pipeline
 from sluice.storage import Paths
 
+from tests.delta_rows import read_rows
+
 
 @dataclass
 class Project:
@@ -86,13 +88,13 @@ class Project:
 
     def rows(self, *columns: str, source: str | None = None) -> Counter:
         """The target as a multiset of tuples; of one file's rows when `source` names it."""
-        return Counter(
-            tuple(row) for row in _of_file(self._table(self.paths.table("s")), source, *columns)
-        )
+        file = () if source is None else ("_source",)
+        rows = _of_file(read_rows(self.paths.table("s"), *columns, *file), source)
+        return Counter(tuple(row)[: len(columns)] for row in rows)
 
     def quarantine(self, source: str | None = None) -> list[Row]:
         """The quarantined rows; of one file when `source` names it."""
-        return _of_file(self._table(self.paths.quarantine("s")), source, "*")
+        return _of_file(read_rows(self.paths.quarantine("s")), source)
 
     def plan(self) -> StepBacklog:
         """What the probe says."""
@@ -102,9 +104,8 @@ class Project:
         return self.spark.read.format("delta").load(path)
 
 
-def _of_file(frame: object, source: str | None, *columns: str) -> list[Row]:
-    frame = frame.where(frame["_source"].endswith("/" + source)) if source else frame
-    return frame.select(*columns).collect()
+def _of_file(rows: list[Row], source: str | None) -> list[Row]:
+    return [row for row in rows if source is None or row["_source"].endswith(f"/{source}")]
 
 
 def details(project: Project, source: str | None = None) -> dict[str, str]:

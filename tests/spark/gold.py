@@ -21,6 +21,7 @@ from sluice.spark import writes
 from sluice.spec import RunRequest
 from sluice.streaming import tally as tally_module
 
+from tests.delta_rows import read_rows
 from tests.spark.gold_queries import Query
 
 GONE = "the machine is gone"
@@ -214,13 +215,11 @@ class Gold:
         found: Groups = defaultdict(Counter)
         if not Path(self.target(), "_delta_log").exists():
             return found
-        hidden = [name for name in self.query.groups if name.startswith("_")]
-        for row in self.table("daily", "_run_id", *hidden).collect():
+        for row in read_rows(self.target()):
             told = row.asDict()
-            run = told.pop("_run_id")
             group = freeze([told[name] for name in self.query.groups])
-            told = {name: value for name, value in told.items() if name not in hidden}
-            found[group][freeze(list(told.values())), run] += 1
+            users = [value for name, value in told.items() if name[0] != "_"]
+            found[group][freeze(users), told["_run_id"]] += 1
         return found
 
     @property

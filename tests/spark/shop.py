@@ -14,6 +14,8 @@ from sluice.report import RunReport
 from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
 
+from tests.delta_rows import read_rows
+
 RULES = [
     {
         "type": "expect_column_values_to_not_be_null",
@@ -132,14 +134,8 @@ class Shop:
     ) -> Counter:
         """A table as a multiset."""
         path = self.root / "tables" / "orders" / table
-        return (
-            Counter(
-                tuple(tuple(v) if isinstance(v, list) else v for v in r)
-                for r in spark.read.format("delta").load(str(path)).select(*columns).collect()
-            )
-            if path.exists()
-            else Counter()
-        )
+        rows = read_rows(path, *columns) if path.exists() else []
+        return Counter(tuple(tuple(v) if isinstance(v, list) else v for v in r) for r in rows)
 
     def ids(self, spark, table: str = "paid") -> list[str]:
         """Sorted order ids of a table."""

@@ -22,7 +22,7 @@ from tests.spark.gold_queries import QUERIES
 HISTORIES = int(os.environ.get("SLUICE_REFRESHES") or "0")
 FIRST = int(os.environ.get("SLUICE_SEED", "20260101"))
 CATALOGUE = QUERIES | JOINS
-FEW = ("rows_out_of_a_list", "sums", "top_two", "sessions", "full_join", "dimension_of_two")
+FEW = ("rows_out_of_a_list", "top_two", "full_join")
 NAMES = [*CATALOGUE] if HISTORIES else FEW
 RUNS = 4 if HISTORIES else 2
 """Of a history, that find news; those that die are not among them."""
