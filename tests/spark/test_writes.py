@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from sluice.spark import tables, writes
 from sluice.spark.table_setup import Layout, ensure_table
 from sluice.spark.tables import Keyed, Transaction, find_commit, frame_of
-from sluice.spark.writes import insert_new
+from sluice.spark.writes import append, insert_new
 
 ON = "t.id <=> s.id AND abs(unix_micros(t.at) - unix_micros(s.at)) <= 86400000000"
 KEYS = ["id"]
@@ -69,11 +69,13 @@ def test_few_rows_and_many_rows_are_compared_with_the_table_alike(spark, tmp_pat
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("held", [HELD, []], ids=["some rows", "no row"])
+@pytest.mark.parametrize("held", [HELD, [], None], ids=["some rows", "no row", "no table"])
 def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
     spark, tmp_path, monkeypatch, held
 ):
-    path, begun, go = make_table(spark, str(tmp_path / "t"), held), tmp_path / "b", tmp_path / "g"
+    path, begun, go = str(tmp_path / "t"), tmp_path / "b", tmp_path / "g"
+    if held is not None:
+        make_table(spark, path, held)
     conflicts: list[float] = []
     monkeypatch.setattr(writes, "time", SimpleNamespace(sleep=conflicts.append))
 
@@ -107,7 +109,7 @@ def test_a_key_that_another_writer_brought_meanwhile_is_not_inserted_again(
     assert len(conflicts) == 1  # Delta refused the first try
     assert (found[0].given, found[0].inserted) == (2, 1)
     new = [("c", 2, "2026-01-01"), ("d", 1, "2026-01-01")]
-    assert read_rows(spark, path) == sorted([*held, *new], key=repr)
+    assert read_rows(spark, path) == sorted([*(held or ()), *new], key=repr)
 
 
 @pytest.mark.parametrize("held", [HELD, []], ids=["some rows", "no row"])
@@ -129,6 +131,40 @@ def test_a_key_that_came_between_a_look_at_the_table_and_the_write_is_not_insert
     assert (commit.given, commit.inserted) == (2, 1)
     new = [("c", 2, "2026-01-01"), ("d", 1, "2026-01-01")]
     assert read_rows(spark, path) == sorted([*held, *new], key=repr)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("write", ["insert", "append"])
+def test_a_table_that_another_writer_makes_first_gets_the_rows_of_both(
+    spark, tmp_path, monkeypatch, write
+):
+    path, other, clear = str(tmp_path / "t"), spark.newSession(), writes.clear_unborn_log
+
+    def clear_late(table: str) -> None:
+        monkeypatch.setattr(writes, "clear_unborn_log", clear)
+        append(table, make_rows(other, [("c", 2, "2026-01-01")]), Transaction("q", 1))
+
+    monkeypatch.setattr(writes, "clear_unborn_log", clear_late)
+    rows = make_rows(spark, [("c", 1, "2026-01-01"), ("d", 1, "2026-01-01")])
+    if write == "insert":
+        commit = insert_new(path, Keyed(rows, 2, KEYS), ON, Transaction("slow", 1))
+        assert (commit.given, commit.inserted) == (2, 1)
+        assert read_rows(spark, path) == [("c", 2, "2026-01-01"), ("d", 1, "2026-01-01")]
+    else:
+        assert append(path, rows, Transaction("slow", 1)).inserted == 2
+        assert len(read_rows(spark, path)) == 3
+
+
+def test_a_table_that_its_first_rows_make_is_made_in_one_commit(spark, tmp_path):
+    path, rows = str(tmp_path / "t"), make_rows(spark, HELD)
+    (tmp_path / "t" / "_delta_log").mkdir(parents=True)  # of a run that was killed before
+    txn = Transaction("app", 1, {"run_id": "r"})
+    commit = insert_new(path, Keyed(rows, 3, KEYS), ON, txn)
+    assert (commit.version, commit.given, commit.inserted) == (0, 3, 3)
+    assert find_commit(spark, path, txn) == commit
+    assert insert_new(path, Keyed(rows, 3, KEYS), ON, txn) == commit
+    assert read_rows(spark, path) == sorted(HELD, key=repr)
+    assert all(field.nullable for field in frame_of(spark, path).schema)
 
 
 def test_a_parted_table_gets_one_file_a_partition_from_each_write(spark, tmp_path):

@@ -34,7 +34,7 @@ def ensure_table(
     if table_exists(spark, path):
         _widen(spark, path, schema)
         return
-    _clear_unborn_log(path)
+    clear_unborn_log(path)
     layout = layout or Layout()
     builder = DeltaTable.createIfNotExists(spark).location(path)
     builder = builder.addColumns(StructType([_nullable(f) for f in schema.fields]))
@@ -102,7 +102,7 @@ def register(spark: SparkSession, name: str, path: str) -> None:
         spark.sql(f"CREATE TABLE {name} USING DELTA LOCATION '{path}'")  # noqa: S608
 
 
-def _clear_unborn_log(path: str) -> None:
+def clear_unborn_log(path: str) -> None:
     """Remove a log folder without any commit: what a run leaves that was killed while it created
     the table, and Delta then takes for a table that is gone."""
     if is_remote(path) and not in_bucket(path):

@@ -110,14 +110,14 @@ def _refuse_older_checkpoint(run: Run, plan: Plan) -> None:
 
 def _newest_batch(run: Run, plan: Plan) -> int:
     """The newest batch of the checkpoint's generation that a table of the step holds; -1 for
-    none. A table that was only made needs no look. Of refused and late rows a batch that the
+    none. A target that was only made needs no look. Of refused and late rows a batch that the
     checkpoint has noted does not count: its plan may have been taken back, and its next try takes
     them back."""
     app_id, newest = plan.place.app_id, -1
     if plan.target.exists and table_version(plan.target.path):
         newest = newest_writes(run.spark, plan.target.path).get(app_id, -1)
     for table in (plan.place.quarantine, plan.place.late):
-        if table_version(table):
+        if table_version(table) is not None:
             tried = Attempt.batch_of(newest_writes(run.spark, table).get(app_id, -1))
             if tried > newest and read_attempt(plan.place.checkpoint, tried) is None:
                 newest = tried

@@ -10,6 +10,7 @@ from ..checkpoint import Attempt
 from ..report import Counts
 from ..spark.columns import LATE_BY, TIME
 from ..spark.kept import keep_rows
+from ..spark.table_setup import table_exists
 from ..spark.tables import Commit, Keyed, Transaction, frame_of, narrow, without
 from ..spark.writes import append, insert_new
 from .note import Note
@@ -113,8 +114,10 @@ def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], 
 
 def _seal(plan: Plan, split: Split, note: Note, may_write: Callable[[], None]) -> None:
     """Leave an empty commit in a target that gets none of a batch's rows, where other tables got
-    some: the target's commit is what makes a batch final."""
-    if note.counts.quarantined or (plan.late == "keep" and note.counts.late):
+    some: the target's commit is what makes a batch final. And where there is no target yet: one
+    that is missing behind a batch is taken for lost."""
+    elsewhere = note.counts.quarantined or (plan.late == "keep" and note.counts.late)
+    if elsewhere or not table_exists(split.unique.rows.sparkSession, plan.target.path):
         may_write()
         stamped = plan.stamp(split.unique.rows.limit(0), split.number, note.run_id)
         append(plan.target.path, stamped, plan.transaction(split.number, note.as_metadata()))

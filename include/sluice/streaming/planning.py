@@ -1,11 +1,10 @@
 """Plans a step: its stream, from records to rows with an event time, and what its batches need."""
 
-from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from ..checkpoint import Checkpoint, Manifest, note_step, open_manifest
 from ..launch import STATE_ENCODING
@@ -13,12 +12,11 @@ from ..quality.expectations import check_expectations
 from ..quality.rules import RowRule, compile_rules
 from ..sinks import prepare_sink
 from ..sources import Inputs
-from ..spark.columns import DEFECT, ENTERED, FILTERED, LATE_BY, SOURCE, STAGE, TIME, col
+from ..spark.columns import DEFECT, ENTERED, FILTERED, SOURCE, STAGE, TIME, col
 from ..spark.custom_checks import check_custom_state
 from ..spark.custom_state import Declared, read_declared
 from ..spark.output_mode import check_groups, check_output_mode, is_stateful
 from ..spark.placement import check_placement
-from ..spark.table_setup import Layout, ensure_table, register
 from ..spec import SYSTEM_COLUMNS, Step
 from ..spec.definition import digest_parts
 from . import quarantine
@@ -41,12 +39,14 @@ from .refresh import Refresh
 from .regroup import RefreshGroups
 from .run import Run
 from .state_store import check_store, refuse_other_store
+from .step_tables import prepare_others, prepare_target
 from .target import Append, InsertNew, NoTarget, ReplaceRange, Target
 from .transform import business_columns
 
 
 def plan_step(run: Run, step: Step, inputs: Inputs, path: str) -> tuple[DataFrame, Plan]:
-    """The stream of a step and the plan of its batches; tables that are absent are made.
+    """The stream of a step and the plan of its batches; tables are made that their first rows do
+    not make.
 
     Args: path: where its target lies; empty for none. Raises SpecError and PreflightError before
     anything is read or written.
@@ -217,16 +217,11 @@ def _stamped(step: Step, columns: StructType, source: DataType) -> StructType:
 
 
 def _make_tables(run: Run, plan: Plan, manifest: Manifest, **kept: Any) -> None:
-    """Make the tables that are absent, and widen those that lack a column; where a step has no
-    target, prepare its sinks. Args: kept: what is noted of the query's state, by the fields of a
+    """Make the tables that have to be there, and widen those that lack a column; where a step has
+    no target, prepare its sinks. Args: kept: what is noted of the query's state, by the fields of a
     manifest."""
-    step, ensure = plan.step, partial(ensure_table, run.spark)
-    sink = step.target
-    if sink is not None:
-        layout = Layout(sink.partition_by, sink.cluster_by, step.table_properties)
-        ensure(plan.target.path, plan.schema, layout)
-        if sink.name is not None:
-            register(run.spark, sink.name, plan.target.path)
+    step = plan.step
+    prepare_target(run.spark, plan)
     note_step(
         plan.place.checkpoint,
         manifest,
@@ -235,10 +230,7 @@ def _make_tables(run: Run, plan: Plan, manifest: Manifest, **kept: Any) -> None:
         **kept,
         inputs=list(step.streams) if len(step.streams) > 1 else None,
     )
-    ensure(plan.place.quarantine, quarantine.SCHEMA)
-    if plan.late == "keep":
-        late = [*plan.schema.fields, StructField(LATE_BY, DoubleType())]
-        ensure(plan.place.late, StructType(late))
-    if sink is None:  # the others are the end itself: the run cannot do without them
+    prepare_others(run.spark, plan)
+    if step.target is None:  # the others are the end itself: the run cannot do without them
         for other in step.further_sinks.values():
             prepare_sink(other, plan.outlet.preparation(run.spark))

@@ -2,6 +2,7 @@
 
 from ..checkpoint import Checkpoint, noted_parts
 from ..report.units import format_time
+from ..spark.table_setup import table_exists
 from ..spark.tables import frame_of
 from ..spec.definition import changed_parts, describe_change, digest_parts
 from .plan import Plan
@@ -16,7 +17,8 @@ def describe_redefined(run: Run, plan: Plan) -> list[str]:
         return []
     now = digest_parts(plan.step, plan.place.folder)
     parts = changed_parts(noted_parts(plan.place.checkpoint), now)
-    rows = frame_of(run.spark, plan.target.path).count() if parts else 0
+    asked = parts and table_exists(run.spark, plan.target.path)
+    rows = frame_of(run.spark, plan.target.path).count() if asked else 0
     if not rows:
         return []
     return [describe_change(run.pipeline, plan.step, parts, format_time(last), rows)]

@@ -45,6 +45,7 @@ from .refusals import BatchStopped
 from .replacing import widen_range
 from .run import Run
 from .state_store import describe_fixed, store_settings
+from .step_tables import complete_tables
 from .tally import DRAIN, Tally
 from .tries import describe_abandoned
 
@@ -110,6 +111,7 @@ def _try_once(course: Course) -> bool:
         followers = Followers(run, course.step, plan.outlet, plan.generation)
         followers.open(tally, plan.open_batch)
     if course.inputs.is_empty:
+        complete_tables(run.spark, plan)
         followers.follow(run.spark, tally)
         return True
 
@@ -139,6 +141,7 @@ def _try_once(course: Course) -> bool:
     tally.close()
     if ended and not tally.finished:
         Checkpoint.below(tally.checkpoint).note_look()
+    complete_tables(run.spark, plan)
     judge_tables(run, plan, tally)
     tally.held = look_at_state(run, plan, tally.counted)
     tally.warn(*describe_endless(course.step, tally.held))

@@ -62,7 +62,7 @@ def describe_abandoned(plan: Plan, session: SparkSession) -> list[str]:
     place = plan.place
     if plan.step.dedup is not None or Checkpoint.below(place.checkpoint).newest_commit is not None:
         return []
-    if not table_version(place.quarantine):  # absent, or made just now: no Spark has to say so
+    if table_version(place.quarantine) is None:
         return []
     cut_off = unfinished(plan, place.quarantine, session)
     if cut_off is None:
