@@ -101,7 +101,7 @@ def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
                 outcome = write_parts(plan, split, note, may_write)
                 laps.end("write")
             # After the turn: this only reads, so no other writer need wait for it.
-            conflicts = count_conflicts(plan, unique.rows, outcome, match)
+            conflicts = count_conflicts(plan, unique.rows, outcome, match, unique.differing)
             laps.end("compare")
             delivered = _hand_over(plan, rights, batch, unique)
             laps.end("sinks")

@@ -37,9 +37,11 @@ class Conflicts:
     warning: str = ""
 
 
-def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str) -> Conflicts:
+def count_conflicts(
+    plan: Plan, unique: DataFrame, outcome: Outcome, match: str, differing: int | None = None
+) -> Conflicts:
     """Count in the batch, and against the table as it was before; reads only where there are copies
-    that can differ.
+    that can differ. Args: differing: keys that do within the batch, where that is known.
 
     Where rows only come in, the table before is the table of now without this batch: the next
     batch needs the state of this version anyway, and of no other.
@@ -49,6 +51,8 @@ def count_conflicts(plan: Plan, unique: DataFrame, outcome: Outcome, match: str)
         return Conflicts()
     try:
         before = _table_before(plan, copies, unique, outcome)
+        if before is None and differing == 0:
+            return Conflicts()
         with _narrowed(copies, unique, before, outcome.note) as (rows, held):
             found = copies.find_conflicts(rows, held, match)
     except SPARK_FAILED:

@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..spark.columns import COPIES, KEY_HASH, RESCUED, SOURCE, TIME, col, hash_key
+from ..spark.columns import COPIES, DIFFERS, KEY_HASH, RESCUED, SOURCE, TIME, col, hash_key
 from ..spark.kept import keep_rows
 from .apart import Shared, count_writable, is_writable
 from .copies import Copies
@@ -58,10 +58,11 @@ def _reduce_all(
 ) -> Iterator[Unique]:
     """Sort all rows by their keys."""
     with keep_rows(reduce(good), on_disk) as rows:
-        given, keys = rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
+        counted = (F.sum(COPIES), F.count(F.lit(1)), F.count_if(DIFFERS))
+        given, keys, differing = rows.agg(*counted).collect()[0]
         found = "went into the reduction"
         check_same(expected, given or 0, "rows were found good", found, plan.where)
-        yield Unique(rows, Given(given or 0, keys))
+        yield Unique(rows, Given(given or 0, keys), differing=differing)
 
 
 @contextmanager
@@ -80,7 +81,8 @@ def _reduce_shared(
         # no more for true of a union of them, and fails.
         first = reduced.rows.withColumn(COPIES, F.lit(1))
         both = copies.mark_alone(alone).unionByName(first)
-        yield Unique(both, Given(expected, expected - shared.count + reduced.given.keys))
+        given = Given(expected, expected - shared.count + reduced.given.keys)
+        yield Unique(both, given, differing=reduced.differing)
 
 
 def select_good(plan: Plan, frame: DataFrame) -> DataFrame:

@@ -34,12 +34,14 @@ class Given:
 class Unique:
     """Rows of a batch, one a key where the target remembers keys, and how many they are. `gone`:
     groups whose rows in the table go, one row each; None where none does. `span`: the oldest and
-    the newest event time among them, epoch microseconds; None where nobody knows."""
+    the newest event time among them, epoch microseconds; None where nobody knows. `differing`: keys
+    of which copies within the batch say different things; None where nobody counted them."""
 
     rows: DataFrame
     given: Given
     gone: DataFrame | None = None
     span: tuple[int | None, int | None] = (None, None)
+    differing: int | None = None
 
 
 @dataclass(frozen=True)
