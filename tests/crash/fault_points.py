@@ -23,9 +23,9 @@ CUTS, FAULTS = ("before", "after"), ("disk full", "I/O error", "partial write")
 class Operation:
     """A durable operation: `path` finds what it puts (or removes).
 
-    `shop`: `running` has had a run, `new` has not, `late` keeps late rows, `state` keeps its keys
-    in a state store, `archive` and `delete` clean their landing folder, `long` has a long log of
-    files.
+    `shop`: `running` has had a run, `new` has not and keeps late rows, nor has `rows`, whose tables
+    are made by their first ones, `late` keeps late rows, `state` keeps its keys in a state store,
+    `archive` and `delete` clean their landing folder, `long` has a long log of files.
     """
 
     name: str
@@ -44,11 +44,16 @@ OPERATIONS = [
     Operation("lease", r"/lease/\d+\.json$", side="Python"),
     Operation("manifest", r"/manifest\.json$", "new", side="Python"),
     Operation("first commit of the target table", r"/paid/_delta_log/0{20}\.json$", "new"),
-    Operation(
-        "first commit of the quarantine table", r"/paid__quarantine/_delta_log/0{20}\.json$", "new"
-    ),
     Operation("first commit of the late table", r"/paid__late/_delta_log/0{20}\.json$", "new"),
     Operation("checkpoint metadata", r"/spark/metadata$", "new"),
+    Operation(
+        "first commit of a quarantine table, with rows",
+        r"/paid__quarantine/_delta_log/0{20}\.json$",
+        "rows",
+    ),
+    Operation(
+        "first commit of a target table, with rows", r"/paid/_delta_log/0{20}\.json$", "rows"
+    ),
     Operation(
         "removal of a reported batch's note", r"/journal/\d+\.json$", verb="remove", side="Python"
     ),
@@ -95,6 +100,8 @@ SAMPLE = {
     ("batch note", "disk full"),
     ("report", "I/O error"),
     ("manifest", "partial write"),
+    ("first commit of a target table, with rows", "disk full"),
+    ("first commit of a target table, with rows", "partial write"),
     ("note of a batch's try", "partial write"),
     ("note of how batches are cut", "partial write"),
 }
@@ -140,11 +147,11 @@ class FaultyShop:
         source = dict(CLEANED.get(kind, {}))
         if "archive" in source:
             source["archive"] = str(folder / kind / "archive")
-        plain = dict.fromkeys(("running", "archive", "delete", "long"), {})
+        plain = dict.fromkeys(("running", "rows", "archive", "delete", "long"), {})
         dedup = {**plain, "state": {"memory": "state"}}.get(kind, {"late": "keep"})
         self.shop = Shop(folder / kind, dedup=dedup, source=source)
         self.shop.write(spark=QUICK)
-        if kind != "new":
+        if kind not in ("new", "rows"):
             self.shop.land(*FIRST)
             self.shop.run("first")
         self.start = self.shop.landed

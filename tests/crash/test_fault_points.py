@@ -18,6 +18,7 @@ KINDS = {
     "running": "in_a_shop_that_has_run_before",
     "late": "in_a_shop_that_keeps_late_rows",
     "new": "in_a_new_shop",
+    "rows": "in_a_new_shop_whose_rows_make_its_tables",
     "state": "in_a_shop_with_a_state_store",
     "archive": "in_a_shop_that_archives_what_it_has_read",
     "delete": "in_a_shop_that_deletes_what_it_has_read",
