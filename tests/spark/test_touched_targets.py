@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sluice.errors import ExitCode
+from sluice.streaming import step
 
 from tests.spark.factories import Project
 from tests.spark.kept import Kept
@@ -239,3 +240,40 @@ def test_without_a_newer_copy_of_the_checkpoint_its_removal_loses_and_doubles_no
     report = put_back.run()
     assert (report.error, report.counts.read) == (None, 8)
     assert numbers(put_back) in ([*range(1, 7), 9], [*range(1, 7), 8, 9])
+
+
+def test_a_table_that_goes_while_a_run_is_under_way_is_not_made_anew_by_the_rows_behind(
+    spark, tmp_path, monkeypatch
+):
+    """That would be a table without the memory of what came before."""
+    shop, take = begin(spark, tmp_path), step.take_batch
+    shop.source = {**shop.source, "max_files_per_batch": 1}
+    for number in (1, 2):
+        shop.land(f"{number}.json", order(number))
+    table = Path(shop.paths.table("s"))
+
+    def take_it_away(course, plan, rows, number):
+        if number == 1:
+            table.rename(tmp_path / "away")
+        return take(course, plan, rows, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(step, "take_batch", take_it_away)
+        report = shop.run()
+    assert "the step's table has gone while the run was under way" in report.error
+    assert report.exit_code is ExitCode.TERMINAL and not table.exists()
+    (tmp_path / "away").rename(table)
+    assert shop.run().counts.written == 1
+    assert numbers(shop) == [1, 2]
+
+
+def test_a_batch_of_which_no_row_is_good_leaves_a_table_all_the_same(spark, tmp_path):
+    """Else the next run would take it for lost."""
+    shop = begin(spark, tmp_path)
+    shop.land("0.json", "")
+    assert shop.run().error is None
+    assert numbers(shop) == [] and shop.quarantine() == []
+    shop.land("1.json", order(1) + "{broken\n")
+    report = shop.run()
+    assert (report.error, report.counts.written, report.counts.quarantined) == (None, 1, 1)
+    assert numbers(shop) == [1] and len(shop.quarantine()) == 1

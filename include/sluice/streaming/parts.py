@@ -16,6 +16,7 @@ from ..spark.writes import append, insert_new
 from .note import Note
 from .plan import Plan
 from .quarantine import write_refused
+from .step_tables import refuse_gone
 from .survey import is_late
 from .tries import unfinished
 from .written import Given, Unique, Written, check_same
@@ -100,6 +101,7 @@ def _write_target(plan: Plan, split: Split, note: Note, may_write: Callable[[], 
     given = split.unique.given
     if not plan.target.exists:
         return Outcome(split.number, note, Written(given=given.rows, inserted=given.rows), None)
+    refuse_gone(split.unique.rows.sparkSession, plan, split.number)
     if not plan.target.needs(given):
         _seal(plan, split, replace(note, given=given), may_write)
         return Outcome(split.number, note, Written(given=given.rows, copies=given.copies), None)

@@ -4,6 +4,8 @@ which costs a commit less, and a look at the state of a table that holds nothing
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, StructField, StructType
 
+from ..checkpoint import Checkpoint
+from ..errors import PreflightError
 from ..spark.columns import LATE_BY
 from ..spark.table_setup import Layout, ensure_table, register, table_exists
 from . import quarantine
@@ -39,6 +41,19 @@ def complete_tables(spark: SparkSession, plan: Plan) -> None:
         ensure_table(spark, plan.place.quarantine, quarantine.SCHEMA)
 
 
+def refuse_gone(spark: SparkSession, plan: Plan, number: int) -> None:
+    """Raise PreflightError where a target is gone that earlier batches of its checkpoint have left:
+    the rows of this one would make another, without the memory of theirs."""
+    if number and not table_exists(spark, plan.target.path):
+        raise PreflightError(
+            "the step's table has gone while the run was under way, and with it the memory of "
+            "every row that was written",
+            where=plan.target.path,
+            value=f"batch {number} of {plan.place.checkpoint}",
+            do="Put the table back and run again",
+        )
+
+
 def _ensure_target(spark: SparkSession, plan: Plan) -> None:
     ensure_table(spark, plan.target.path, plan.schema, _layout(plan))
 
@@ -51,7 +66,10 @@ def _layout(plan: Plan) -> Layout:
 
 
 def _waits_for_rows(plan: Plan) -> bool:
-    """True for a target that nobody asks before it has rows, and that they can make."""
+    """True for a target that nobody asks before it has rows, and that they can make: those of a
+    step's first batch."""
+    if Checkpoint.below(plan.place.checkpoint).newest_commit is not None:
+        return False
     layout, sink = _layout(plan), plan.step.target
     plain = not (layout.partition_by or layout.cluster_by or layout.properties)
     asked = plan.late == "keep" or plan.rules.table or plan.step.further_sinks
