@@ -111,7 +111,7 @@ def _try_once(course: Course) -> bool:
         followers = Followers(run, course.step, plan.outlet, plan.generation)
         followers.open(tally, plan.open_batch)
     if course.inputs.is_empty:
-        complete_tables(run.spark, plan)
+        complete_tables(run.spark, run.rights, plan)
         followers.follow(run.spark, tally)
         return True
 
@@ -141,7 +141,7 @@ def _try_once(course: Course) -> bool:
     tally.close()
     if ended and not tally.finished:
         Checkpoint.below(tally.checkpoint).note_look()
-    complete_tables(run.spark, plan)
+    complete_tables(run.spark, run.rights, plan)
     judge_tables(run, plan, tally)
     tally.held = look_at_state(run, plan, tally.counted)
     tally.warn(*describe_endless(course.step, tally.held))

@@ -4,7 +4,7 @@ which costs a commit less, and a look at the state of a table that holds nothing
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, StructField, StructType
 
-from ..checkpoint import Checkpoint
+from ..checkpoint import Checkpoint, Rights
 from ..errors import PreflightError
 from ..spark.columns import LATE_BY
 from ..spark.table_setup import Layout, ensure_table, register, table_exists
@@ -33,12 +33,17 @@ def prepare_others(spark: SparkSession, plan: Plan) -> None:
         ensure_table(spark, plan.place.late, StructType(late))
 
 
-def complete_tables(spark: SparkSession, plan: Plan) -> None:
+def complete_tables(spark: SparkSession, rights: Rights, plan: Plan) -> None:
     """Make what no batch had a row for: people and other pipelines ask it all the same."""
-    if plan.target.exists and not table_exists(spark, plan.target.path):
-        _ensure_target(spark, plan)
-    if not table_exists(spark, plan.place.quarantine):
-        ensure_table(spark, plan.place.quarantine, quarantine.SCHEMA)
+    target = plan.target.exists and not table_exists(spark, plan.target.path)
+    refused = not table_exists(spark, plan.place.quarantine)
+    if not (target or refused):
+        return
+    with rights.turn(plan.step.name, plan.table):
+        if target:
+            _ensure_target(spark, plan)
+        if refused:
+            ensure_table(spark, plan.place.quarantine, quarantine.SCHEMA)
 
 
 def refuse_gone(spark: SparkSession, plan: Plan, number: int) -> None:
