@@ -141,12 +141,18 @@ def _try_once(course: Course) -> bool:
     tally.close()
     if ended and not tally.finished:
         Checkpoint.below(tally.checkpoint).note_look()
+    _conclude(course, plan)
+    followers.follow(run.spark, tally)
+    return ended
+
+
+def _conclude(course: Course, plan: Plan) -> None:
+    """What is done and judged behind the last batch of a run."""
+    run, tally = course.run, course.tally
     complete_tables(run.spark, run.rights, plan)
     judge_tables(run, plan, tally)
     tally.held = look_at_state(run, plan, tally.counted)
     tally.warn(*describe_endless(course.step, tally.held))
-    followers.follow(run.spark, tally)
-    return ended
 
 
 def _plan(course: Course) -> tuple[DataFrame, Plan]:
