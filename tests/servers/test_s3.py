@@ -199,7 +199,7 @@ def test_a_batch_on_s3_that_did_not_end_is_planned_anew_under_a_lower_bound(shop
         shop.land(f"{number}.csv", range(number * 50, number * 50 + 100))
     with shop.s3.outage(
         lambda method, path: (
-            method == "PUT" and path.endswith("/orders/_delta_log/" + f"{1:020}.json")
+            method == "PUT" and path.endswith("/orders/_delta_log/" + f"{0:020}.json")
         )
     ) as begun:
         broken = shop.call("run")
