@@ -90,7 +90,7 @@ def open_test_session(warehouse: Path, *class_path: Path) -> Iterator:
         "spark.buffer.pageSize": "1m",
         "spark.broadcast.blockSize": "64k",
         # A test's batch holds a handful of rows: compiling code for it and planning it twice took
-        # a quarter of its time, checks of its plans a twentieth. Tests of parity and of size do
+        # a quarter of its time; its plans are not checked either. Tests of parity and of size do
         # all of it, and so do the runs that have a process of their own.
         **INTERPRETED,
         "spark.sql.warehouse.dir": str(warehouse),

@@ -85,7 +85,7 @@ def _find(pipeline: Pipeline, name: str) -> Step:
 def _refuse_doubling(pipeline: Pipeline, step: Step, paths: Paths, meant: bool) -> None:
     """Raise SpecError where rows that are read again would stand beside those there are."""
     target = step.target_path(paths)
-    if meant or step.remembers or step.groups or not target or not table_version(target):
+    if meant or step.remembers or step.groups or not target or table_version(target) is None:
         return
     raise SpecError(
         "this step keeps no keys of its rows, so all that it reads again would be there twice",

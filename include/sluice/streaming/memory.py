@@ -110,11 +110,11 @@ def _refuse_older_checkpoint(run: Run, plan: Plan) -> None:
 
 def _newest_batch(run: Run, plan: Plan) -> int:
     """The newest batch of the checkpoint's generation that a table of the step holds; -1 for
-    none. A target that was only made needs no look. Of refused and late rows a batch that the
+    none. Of refused and late rows a batch that the
     checkpoint has noted does not count: its plan may have been taken back, and its next try takes
     them back."""
     app_id, newest = plan.place.app_id, -1
-    if plan.target.exists and table_version(plan.target.path):
+    if plan.target.exists and table_version(plan.target.path) is not None:
         newest = newest_writes(run.spark, plan.target.path).get(app_id, -1)
     for table in (plan.place.quarantine, plan.place.late):
         if table_version(table) is not None:
@@ -134,7 +134,7 @@ def _refuse_doubling(run: Run, plan: Plan, manifest: Manifest) -> None:
         return
     if plan.refresh is not None:
         return  # all is computed, and compared with what the table holds
-    if not plan.target.exists or not table_version(path):
+    if not plan.target.exists or table_version(path) is None:
         return
     others = written_batches(run.spark, path, run.paths.home(plan.step.name))
     if others.keys() <= {plan.generation}:
