@@ -41,6 +41,12 @@ def noted_writes(path: str) -> dict[str, int] | None:
         return None
 
 
+def is_unwritten(path: str) -> bool:
+    """True where there is no table, or one that was only made: no run has written to it."""
+    version = table_version(path)
+    return version is None or (version == 0 and noted_writes(path) == {})
+
+
 def _read_info(commit: Path) -> dict:
     """What a commit says of itself; empty where it says nothing. Of its other actions, which may be
     many, none is taken apart. Raises FileNotFoundError."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..backlog import table_version
+from ..backlog.delta import is_unwritten
 from ..backlog.probes import probe_of
 from ..checkpoint import Checkpoint, begin_anew, find_unreported, hold_lease
 from ..errors import SluiceError, SpecError, TerminalError
@@ -85,7 +86,7 @@ def _find(pipeline: Pipeline, name: str) -> Step:
 def _refuse_doubling(pipeline: Pipeline, step: Step, paths: Paths, meant: bool) -> None:
     """Raise SpecError where rows that are read again would stand beside those there are."""
     target = step.target_path(paths)
-    if meant or step.remembers or step.groups or not target or table_version(target) is None:
+    if meant or step.remembers or step.groups or not target or is_unwritten(target):
         return
     raise SpecError(
         "this step keeps no keys of its rows, so all that it reads again would be there twice",
