@@ -277,3 +277,15 @@ def test_a_batch_of_which_no_row_is_good_leaves_a_table_all_the_same(spark, tmp_
     report = shop.run()
     assert (report.error, report.counts.written, report.counts.quarantined) == (None, 1, 1)
     assert numbers(shop) == [1] and len(shop.quarantine()) == 1
+
+
+def test_a_table_of_one_batch_is_a_filled_one_to_a_new_checkpoint(spark, tmp_path):
+    """Its rows lie in version 0, and the step keeps no keys: they would be there twice."""
+    source = {"kind": "files", "format": "json", "schema": ORDER}
+    shop = Project(spark, tmp_path, source, {"sink": {"mode": "append"}})
+    shop.land("1.json", order(1))
+    assert shop.run().error is None
+    shutil.rmtree(shop.paths.checkpoint("s"))
+    report = shop.run()
+    assert report.exit_code is ExitCode.TERMINAL and report.counts.read == 0
+    assert numbers(shop) == [1]
