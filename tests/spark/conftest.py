@@ -36,10 +36,14 @@ def compiled(spark):
 
 @pytest.fixture(scope="module")
 def two_partitions(spark):
-    """Rows that are parted by key, as in a run of the product: for tests in which their order or
+    """Rows that are parted by key, as those of a larger batch: for tests in which their order or
     their place might decide something."""
+    from sluice.spark import kept
+
     spark.conf.set("spark.sql.shuffle.partitions", "2")
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept, "FEW_ROWS", 0)
+        yield
     spark.conf.set("spark.sql.shuffle.partitions", "1")
 
 

@@ -16,7 +16,7 @@ from ..checkpoint import Entry, Rights
 from ..report import Counts
 from ..sinks import deliver
 from ..spark.columns import CHANGE, INPUT
-from ..spark.kept import keep_rows
+from ..spark.kept import gather, keep_rows
 from ..spark.scans import sum_read
 from .apart import Apart, set_apart
 from .classify import judge, leave_text
@@ -159,6 +159,8 @@ def _survey(
         survey = take_survey(rows, lookout, source, later)
         laps.end("parse, rules")
         refuse_unknown_fields(plan, rows, survey)
+        if source is not None and plan.target.exists:  # a sink may be slow, row by row
+            rows = gather(rows, max(survey.read, survey.made))
         with set_apart(plan, rows, survey, watermark_ms, large) as apart:
             if later:
                 survey = add_samples(survey, lookout, rows, apart.refused)

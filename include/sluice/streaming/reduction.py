@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..spark.columns import COPIES, DIFFERS, KEY_HASH, RESCUED, SOURCE, TIME, col, hash_key
-from ..spark.kept import keep_rows
+from ..spark.kept import gather, keep_rows
 from .apart import Shared, count_writable, is_writable
 from .copies import Copies
 from .plan import Plan
@@ -59,7 +59,7 @@ def _reduce_all(
     """Sort all rows by their keys."""
     with keep_rows(reduce(good), on_disk) as rows:
         counted = (F.sum(COPIES), F.count(F.lit(1)), F.count_if(DIFFERS))
-        given, keys, differing = rows.agg(*counted).collect()[0]
+        given, keys, differing = gather(rows, expected).agg(*counted).collect()[0]
         found = "went into the reduction"
         check_same(expected, given or 0, "rows were found good", found, plan.where)
         yield Unique(rows, Given(given or 0, keys), differing=differing)
