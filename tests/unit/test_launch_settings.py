@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from sluice.launch import launcher_options, spark_settings
 from sluice.launch import settings as launch
-from sluice.launch import spark_settings
 from sluice.spec import Pipeline, load_pipeline
 from sluice.streaming.state_store import store_settings
 
@@ -63,6 +63,20 @@ def test_new_rows_get_no_more_than_a_quarter_of_a_small_heap(pipeline, heap, roo
     said = {"spark.driver.memory": heap} if heap else {}
     found = settings(pipeline.model_copy(update={"spark": said}), "local[2]", 10**12)
     assert f" -XX:NewSize={room}m" in found["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.parametrize(("home", "told"), [("spark", True), ("my spark", False)])
+def test_the_launcher_is_told_where_its_classes_are_where_sparks_script_can_pass_it_on(
+    tmp_path, monkeypatch, home, told
+):
+    jar = tmp_path / home / "jars" / "spark-launcher_2.13-4.2.0.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / home))
+    assert (f"-Xbootclasspath/a:{jar}" in launcher_options().split()) is told
+    assert len(launcher_options().split()) == 2 + told
+    monkeypatch.delenv("SPARK_HOME")
+    assert "/pyspark/jars/spark-launcher_" in launcher_options()
 
 
 @pytest.mark.parametrize(
