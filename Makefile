@@ -42,9 +42,9 @@ demo: $(READY) ## Land four days of orders and let Airflow drain them: four runs
 	@$(if $(filter devices,$(NAME)),$(BIN)/sluice jars fetch kafka broker)
 	@$(BIN)/python -m sluice.demo $(NAME)
 
-test: $(READY) $(BROWSER) ## Run the linters and every test, layer by layer
+test: $(READY) $(BROWSER) ## Run the linters and the tests, layer by layer; with LONG=1 further cases of some as well
 	@$(BIN)/sluice jars fetch core avro kafka broker jdbc s3
-	@$(BIN)/python tests/run.py
+	@SLUICE_LONG=$(or $(LONG),$(SLUICE_LONG)) $(BIN)/python tests/run.py
 
 ui: $(READY) ## Start Airflow with the project's DAGs at PORT, over the tables in ROOT
 	@LANDING="$(LANDING)" $(BIN)/python -m sluice.orchestration.serve --port $(PORT) --root $(ROOT)

@@ -13,9 +13,10 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.report.html import render_html
 
+from tests.long_runs import LONG
 from tests.spark.factories import Project
 
-TINY = 100_000 if os.environ.get("SLUICE_LONG") == "1" else 300
+TINY = 100_000 if LONG else 300
 
 
 def read_lines(spark, folder, **step) -> Project:

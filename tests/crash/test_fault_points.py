@@ -6,14 +6,13 @@ Python; SLUICE_LONG=1 has every fault everywhere.
 """
 
 import json
-import os
 
 import pytest
 from sluice.checkpoint import shorten
 
 from tests.crash.fault_points import OPERATIONS, FaultyShop, make_chain
+from tests.long_runs import LONG, leave
 
-LONG = os.environ.get("SLUICE_LONG") == "1"
 KINDS = {
     "running": "in_a_shop_that_has_run_before",
     "late": "in_a_shop_that_keeps_late_rows",
@@ -27,7 +26,7 @@ KINDS = {
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kind", KINDS, ids=KINDS.get)
+@pytest.mark.parametrize("kind", leave(KINDS, "late"), ids=KINDS.values())
 def test_no_fault_loses_or_doubles_or_miscounts_a_row(
     power, spark, tmp_path, record_property, monkeypatch, kind
 ):

@@ -10,9 +10,12 @@ import pytest
 from sluice.storage import PROJECT
 
 from tests.documentation import DOCS, find_blocks, name_document
+from tests.long_runs import leave
 
 KINDS = {"sh", "text", "yaml", "sql", "json", "python", "py"}
 """`python` is a program as a whole, `py` a part of one."""
+DEVICES = PROJECT / "include" / "docs" / "examples" / "devices.md"
+"""Three minutes, most of them Kafka's; `tests/spark/test_worked_devices.py` runs its pipeline."""
 
 
 def list_commands(document: Path) -> list[str]:
@@ -51,7 +54,7 @@ def test_every_block_says_what_it_is_and_who_runs_it(document):
 
 
 @pytest.mark.timeout(1200)  # six starts of Spark
-@pytest.mark.parametrize("document", DOCS, ids=name_document)
+@pytest.mark.parametrize("document", leave(DOCS, DEVICES), ids=map(name_document, DOCS))
 def test_commands_work_as_printed(document, clone):
     env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     env |= {"SLUICE_PROJECT": str(clone), "BROWSER": "true"}

@@ -23,6 +23,7 @@ from sluice.setup.fetch import fetch_jars
 from sluice.spark.failure import UnreadableFile, explain
 from sluice.storage import Paths
 
+from tests.long_runs import further
 from tests.s3_server import S3Server
 
 YAML = """
@@ -192,6 +193,7 @@ def test_a_store_that_refuses_everything_in_the_middle_of_a_run_loses_and_double
     )
 
 
+@further
 def test_a_batch_on_s3_that_did_not_end_is_planned_anew_under_a_lower_bound(shop):
     """The store refuses the target's commit, when the batch is planned and its refused rows lie in
     their table."""

@@ -10,10 +10,10 @@ from sluice.errors import ExitCode
 from sluice.report.step_notes import step_notes
 from sluice.streaming import tally as tally_module
 
+from tests.long_runs import leave
 from tests.spark.factories import Project
 from tests.spark.sessions import (
     COLUMNS,
-    PANDAS,
     ROWS,
     SOURCE,
     STEP,
@@ -39,7 +39,7 @@ def told(report) -> list[str]:
     return [*map(str, step.counts.lines), *map(without_size, step_notes(step))]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", leave(VARIANTS, "pandas", "function"))
 def test_a_timer_fires_in_the_run_that_saw_its_time_pass_and_all_is_counted(
     spark, tmp_path, variant
 ):
@@ -69,12 +69,10 @@ def test_a_timer_fires_in_the_run_that_saw_its_time_pass_and_all_is_counted(
     assert shop.run().status == "nothing new"
 
 
-@pytest.mark.parametrize(("code", "seed"), [(ROWS, 1), (PANDAS, 2)], ids=["rows", "pandas"])
-def test_any_cut_with_deaths_gives_the_sessions_of_all_hits(
-    spark, tmp_path, monkeypatch, code, seed
-):
-    chance, note = random.Random(seed), tally_module.note_batch
-    shop, hits, clock = project(spark, tmp_path, code), [], 0.0
+@pytest.mark.parametrize("variant", leave(["rows", "pandas"], "rows"))
+def test_any_cut_with_deaths_gives_the_sessions_of_all_hits(spark, tmp_path, monkeypatch, variant):
+    chance, note = random.Random(variant), tally_module.note_batch
+    shop, hits, clock = project(spark, tmp_path, VARIANTS[variant]), [], 0.0
 
     def die_now_and_then(*args):
         note(*args)
@@ -119,7 +117,7 @@ RAISING = {
 }
 
 
-@pytest.mark.parametrize("case", RAISING)
+@pytest.mark.parametrize("case", leave(RAISING, "for_rows"))
 def test_a_function_that_raises_is_named_and_the_next_run_is_exact(spark, tmp_path, case):
     old, new, said = RAISING[case]
     shop = project(spark, tmp_path, ROWS)

@@ -16,6 +16,7 @@ from sluice.report.step_notes import step_notes
 from sluice.spec import load_pipeline
 from sluice.streaming import tally as tally_module
 
+from tests.long_runs import leave
 from tests.spark.several import LEFT, NOON, SCHEMAS, Ads, clicked, moment, shown
 
 pytestmark = pytest.mark.usefixtures("two_partitions")
@@ -97,11 +98,15 @@ def test_nothing_is_closed_before_an_input_has_had_a_row_and_the_report_says_so(
     assert any("before the first row of clicks" in line for line in lines(report))
 
 
-@pytest.mark.parametrize("transform", [LEFT, WINDOWS], ids=["left_in_a_range", "full_by_window"])
+CUT = {"left_in_a_range": LEFT, "full_by_window": WINDOWS}
+
+
+@pytest.mark.parametrize("case", leave(CUT, "left_in_a_range"))
 @pytest.mark.parametrize("seed", EXAMPLES)
 def test_any_cut_of_two_inputs_gives_what_a_query_over_all_of_them_gives(
-    spark, tmp_path, monkeypatch, transform, seed
+    spark, tmp_path, monkeypatch, case, seed
 ):
+    transform = CUT[case]
     chance = random.Random(f"{seed} {transform}")
     ads, note = Ads(tmp_path, transform), tally_module.note_batch
 

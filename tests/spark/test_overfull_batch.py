@@ -7,6 +7,8 @@ import pytest
 from sluice.checkpoint import again
 from sluice.streaming import batch, bounds, parts, step
 
+from tests.long_runs import leave
+
 from .shop import WINDOWS, Shop, order
 
 FILES = 6
@@ -60,13 +62,18 @@ def check_rows(spark, shop: Shop) -> None:
     assert shop.run().status == "nothing new"
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [(step, "process"), (batch, "take_survey"), (parts, "_write_target")]
-)
+DEATHS = {
+    "before the batch": (step, "process"),
+    "before it is counted": (batch, "take_survey"),
+    "before its rows are written": (parts, "_write_target"),
+}
+
+
+@pytest.mark.parametrize("when", leave(DEATHS, "before the batch", "before it is counted"))
 def test_a_bound_that_was_lowered_holds_for_the_batch_that_killed_the_run(
-    spark, shop, monkeypatch, module, name
+    spark, shop, monkeypatch, when
 ):
-    die_in(shop, monkeypatch, module, name)
+    die_in(shop, monkeypatch, *DEATHS[when])
     assert count_batches(shop) == [1] * FILES
     check_rows(spark, shop)
 

@@ -14,6 +14,7 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.report import RunReport
 
+from tests.long_runs import leave
 from tests.spark.gold import DEATHS, Gold, Groups
 from tests.spark.gold_commits import Lake, Tape
 from tests.spark.gold_joins import JOINS
@@ -41,7 +42,7 @@ def tapes(spark, tmp_path_factory):
     return tape
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES if HISTORIES else leave(NAMES, "top_two"))
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + max(1, HISTORIES)))
 def test_after_every_run_the_table_is_the_query_over_the_inputs_and_the_report_tells_what_changed(
     spark, tmp_path, tapes, seed, name

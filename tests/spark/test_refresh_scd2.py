@@ -13,6 +13,8 @@ from sluice.spec import RunRequest, load_pipeline
 from sluice.streaming.replay import verify_by_replay
 from sluice.streaming.verifying import verify_groups
 
+from tests.long_runs import LONG
+
 PAGE = Path(__file__).parents[2] / "include" / "docs" / "refresh.md"
 COLUMNS = "id INT, country STRING, level INT"
 
@@ -105,7 +107,7 @@ def test_any_changes_cut_over_any_runs_give_one_history(crm, seed):
     draw, next_id = random.Random(seed), 5
     crm.do("INSERT INTO {table} SELECT id, 'NL', 1 FROM range(5)")
     crm.run()
-    for _ in range(4):
+    for _ in range(4 if LONG else 3):
         for _ in range(draw.randint(1, 4)):
             some = f"pmod(xxhash64(id, {draw.random()}), 3) = 0"
             acts = [

@@ -12,6 +12,7 @@ from sluice.runner import run_pipeline
 from sluice.spec import RunRequest
 from sluice.streaming import tally as tally_module
 
+from tests.long_runs import leave
 from tests.spark.factories import Project
 
 SOURCE = {
@@ -253,7 +254,7 @@ def test_of_a_table_only_files_are_read_that_a_batchs_groups_may_lie_in(spark, t
     assert project.rows("id", "n") == Counter([("a", 1), ("a", 5)])
 
 
-@pytest.mark.parametrize("mode", ["update", "complete"])
+@pytest.mark.parametrize("mode", leave(["update", "complete"], "complete"))
 def test_a_second_writer_of_a_table_of_groups_is_refused_whichever_runs(spark, tmp_path, mode):
     sink = MODES[mode][1] | {"table": str(tmp_path / "shared")}
     project = project_of(spark, tmp_path, SUMS, sink)

@@ -9,6 +9,7 @@ import pytest
 from sluice.errors import ExitCode
 from sluice.streaming import bounds
 
+from tests.long_runs import leave
 from tests.spark.factories import Project
 
 DEDUP = {"event_time": {"column": "at"}, "dedup": {"keys": ["id"], "within": "2 days"}}
@@ -298,7 +299,10 @@ def test_files_that_vacuum_removed_unread_are_told_and_the_advice_loses_nothing(
     assert numbers(shop) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("source", [{}, {"change_feed": True}, {"start": {"version": 0}}])
+READS = [{}, {"change_feed": True}, {"start": {"version": 0}}]
+
+
+@pytest.mark.parametrize("source", leave(READS, {"start": {"version": 0}}))
 def test_a_table_larger_than_the_memory_comes_in_batches_whatever_of_it_is_read(
     project, table, monkeypatch, source
 ):

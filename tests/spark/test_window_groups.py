@@ -8,6 +8,7 @@ from sluice.errors import SpecError
 from sluice.spark.pruning import Spans
 from sluice.spark.windows import read_window, spell_out
 
+from tests.long_runs import leave
 from tests.spark.test_groups_fit import SCHEMAS, Case
 
 WEEK = "window(at, '7 days', '1 day')"
@@ -130,7 +131,7 @@ def orders(spark):
     return {name: shown.get(name, frame).cache() for name, frame in empty.items()}
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", leave(FITS, "end", "tumbling", "tumbling day", "uneven"))
 def test_a_query_whose_windows_are_the_groups_gives_them_from_their_rows_alone(spark, orders, name):
     query, said = FITS[name]
     lists = check(spark, orders, query, said)
