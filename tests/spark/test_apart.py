@@ -3,8 +3,6 @@
 import pytest
 from sluice.sources import files
 
-from tests.long_runs import leave
-
 from .shop import Shop, order
 
 FATES = ("read", "written", "quarantined", "duplicate", "late", "malformed")
@@ -32,7 +30,7 @@ SHAPES = {
 """The shapes that a pipeline meets one after the other, by what it does with late rows."""
 
 
-@pytest.mark.parametrize("late", leave(SHAPES, "keep"))
+@pytest.mark.parametrize("late", SHAPES)
 def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkeypatch, late):
     ends = []
     for name, bound in (("small", files.CROWDING_BYTES), ("large", 0)):

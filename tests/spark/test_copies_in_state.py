@@ -12,7 +12,6 @@ from sluice.report.step_notes import step_notes
 from sluice.streaming import copies_in_state
 from sluice.streaming import tally as tally_module
 
-from tests.long_runs import leave
 from tests.spark.shop import Shop, order
 
 pytestmark = pytest.mark.usefixtures("two_partitions")
@@ -72,7 +71,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("case", leave(KEYS, "with_the_time"))
+@pytest.mark.parametrize("case", KEYS)
 def test_copies_that_spark_drops_are_those_of_a_plain_deduplication_whatever_dies(
     spark, tmp_path, monkeypatch, case
 ):

@@ -39,7 +39,7 @@ def told(report) -> list[str]:
     return [*map(str, step.counts.lines), *map(without_size, step_notes(step))]
 
 
-@pytest.mark.parametrize("variant", leave(VARIANTS, "pandas", "function"))
+@pytest.mark.parametrize("variant", leave(VARIANTS, "pandas"))
 def test_a_timer_fires_in_the_run_that_saw_its_time_pass_and_all_is_counted(
     spark, tmp_path, variant
 ):

@@ -110,7 +110,7 @@ KINDS = " UNION ALL ".join(
 KEYS = {"nan_and_zero": ["NaN", -0.0, 0.0, 1.5], "null": [None, 1.5]}
 
 
-@pytest.mark.parametrize("case", leave(KEYS, "null"))
+@pytest.mark.parametrize("case", KEYS)
 def test_keys_meet_as_in_a_query_over_tables(spark, tmp_path, case):
     keys = KEYS[case]
     sql = KINDS

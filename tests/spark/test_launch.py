@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sluice.launch import launcher_options
 from sluice.spark.scratch import remove_left_behind
 
 SECRET = "s3cret=1 \\ ü\n2"
@@ -27,6 +28,7 @@ with open_session(spark_settings(load_pipeline(sys.argv[1]), 0, root=sys.argv[2]
     print(json.dumps({
         "secret": spark.conf.get("spark.hadoop.some.password"),
         "heap": spark.conf.get("spark.driver.memory"),
+        "launcher": os.environ["SPARK_LAUNCHER_OPTS"],
         "commands": [
             " ".join(each.cmdline()) for each in family if each.status() != psutil.STATUS_ZOMBIE
         ],
@@ -42,6 +44,7 @@ def scene(tmp_path, monkeypatch):
     (tmp_path / "landing" / "a.jsonl").write_text('{"id": "a"}\n')
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("SOME_PASSWORD", SECRET)
+    monkeypatch.delenv("SPARK_LAUNCHER_OPTS", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     spec = {
         "name": "quiet",
@@ -80,6 +83,7 @@ def test_a_secret_setting_reaches_spark_and_no_command_line(scene):
     java = [command for command in found["commands"] if "java" in command.split()[0]]
     assert java and "-Xmx1g" in java[0]
     assert not [command for command in found["commands"] if "s3cret" in command]
+    assert found["launcher"] == launcher_options()
     assert found["left"] == []
 
 

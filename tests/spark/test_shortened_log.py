@@ -13,7 +13,6 @@ from sluice.spec import load_pipeline
 from sluice.streaming import step
 from sluice.streaming.replay import verify_by_replay
 
-from tests.long_runs import leave
 from tests.spark.factories import Project
 from tests.spark.several import Ads, moment
 
@@ -79,7 +78,7 @@ def kill_at(patch: pytest.MonkeyPatch, number: int) -> list[str]:
     return came
 
 
-@pytest.mark.parametrize("ordered_by", leave([None, "name"], "name"))
+@pytest.mark.parametrize("ordered_by", [None, "name"])
 def test_each_file_is_read_once_over_many_runs_whichever_step_of_the_cutting_down_a_kill_meets(
     project, monkeypatch, ordered_by
 ):

@@ -6,7 +6,6 @@ import pytest
 from sluice.spec import load_pipeline
 from sluice.streaming.replay import verify_by_replay
 
-from tests.long_runs import leave
 from tests.spark.several import Ads, clicked, moment, shown
 from tests.spark.shop import Shop, order
 
@@ -54,7 +53,7 @@ def hits(tmp_path):
     return make
 
 
-@pytest.mark.parametrize("mode", leave(MODES, "update"))
+@pytest.mark.parametrize("mode", MODES)
 def test_groups_are_what_one_batch_makes_of_all_rows_up_to_the_watermark(spark, hits, mode):
     ads = hits(mode)
     found = verify_ads(spark, ads)

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from ..launch import JVM_LOG, write_properties
+from ..launch import JVM_LOG, launcher_options, write_properties
 
 JVM_GONE = (Py4JError, ConnectionError)
 """What a call may raise when the JVM behind it has ended: py4j tells some broken connections by a
@@ -28,6 +28,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     """
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", launcher_options())
     log = os.environ.get(JVM_LOG)
     with write_properties(settings) as file, open(log, "ab") if log else nullcontext() as output:
         # The site's own defaults stay in force beneath ours, as they do without a file.

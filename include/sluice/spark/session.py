@@ -14,7 +14,6 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from ..errors import PreflightError, TransientError
-from ..launch import launcher_options
 from .jvm import JVM_GONE, has_jvm_ended, start_jvm
 from .numpy_values import spare_numpy
 from .scratch import hold_scratch
@@ -66,7 +65,6 @@ def open_session(settings: dict[str, str]) -> Iterator[SparkSession]:
         # They print a Java stack beside an error that we say in a sentence.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", launcher_options())
     spare_numpy()
     borrowed = SparkSession.getActiveSession()
     if borrowed is None:
