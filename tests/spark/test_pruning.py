@@ -109,3 +109,23 @@ def test_no_row_of_a_day_in_a_list_is_left_out_and_others_are(rows, column, firs
     condition = Spans.of(groups).of_columns({"group": said}, rows.schema)
     assert condition != "TRUE"
     assert 0 < rows.where(condition).count() < rows.count() / 2
+
+
+AWKWARD = {
+    "a setting's name": b"${spark.app.name}",
+    "a name of the environment": b"${env:HOME}",
+    "quotes": b'it\'s "so"',
+    "backslashes": b"\\u0041\\",
+    "lines": b"a\nb",
+    "nothing": b"",
+    "no ASCII": "\u00e9\U0001f600".encode(),
+    "no text": b"\x80",
+}
+
+
+@pytest.mark.parametrize("value", AWKWARD.values(), ids=AWKWARD)
+def test_text_is_found_whatever_it_holds(spark, value):
+    rows = spark.range(1).select(F.lit(bytearray(value)).cast("string").alias("text"))
+    for spans in (Spans.of(rows), Spans.ends(rows, ["text"])):
+        condition = spans.of_columns({"text": "text"}, rows.schema)
+        assert rows.where(condition).count() == 1, condition

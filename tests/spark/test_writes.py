@@ -2,14 +2,17 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from sluice.spark import tables, writes
+from sluice.spark.estimates import scanned_bytes
 from sluice.spark.table_setup import Layout, ensure_table
-from sluice.spark.tables import Keyed, Transaction, find_commit, frame_of
+from sluice.spark.tables import Keyed, Transaction, between_keys, find_commit, frame_of
 from sluice.spark.writes import append, insert_new
 
 ON = "t.id <=> s.id AND abs(unix_micros(t.at) - unix_micros(s.at)) <= 86400000000"
@@ -58,12 +61,13 @@ def way(request, monkeypatch):
 def test_few_rows_and_many_rows_are_compared_with_the_table_alike(spark, tmp_path):
     path = make_table(spark, str(tmp_path / "t"), HELD)
     rows, txn = make_rows(spark, CAME), Transaction("app", 1, {"run_id": "r"})
-    commit = insert_new(path, Keyed(rows, len(CAME), KEYS), ON, txn)
+    batch = Keyed(rows, len(CAME), KEYS, shown=KEYS)
+    commit = insert_new(path, batch, ON, txn)
     new = [("b", 9, "2026-01-03"), ("c", 9, "2026-01-01")]
     assert read_rows(spark, path) == sorted([*HELD, *new], key=repr)
     assert (commit.given, commit.inserted, commit.replaced) == (4, 2, 0)
     assert find_commit(spark, path, txn) == commit  # a retry reads the same numbers
-    again = insert_new(path, Keyed(rows, len(CAME), KEYS), ON, txn)
+    again = insert_new(path, batch, ON, txn)
     assert again == commit
     assert frame_of(spark, path).count() == 5
 
@@ -117,15 +121,15 @@ def test_a_key_that_came_between_a_look_at_the_table_and_the_write_is_not_insert
     spark, tmp_path, monkeypatch, held
 ):
     path, other = make_table(spark, str(tmp_path / "t"), held), spark.newSession()
-    look = writes.partition_columns
+    look = writes.read_shape
 
-    def look_late(session, table: str) -> list[str]:
+    def look_late(session, table: str, again: bool = True) -> tables.Shape:
         if session is not other:  # the frame of the table is there, its transaction not yet
             rows = make_rows(other, [("c", 2, "2026-01-01")])
             assert insert_new(table, Keyed(rows, 1, KEYS), ON, Transaction("q", 1)).inserted == 1
-        return look(session, table)
+        return look(session, table, again)
 
-    monkeypatch.setattr(writes, "partition_columns", look_late)
+    monkeypatch.setattr(writes, "read_shape", look_late)
     rows = make_rows(spark, [("c", 1, "2026-01-01"), ("d", 1, "2026-01-01")])
     commit = insert_new(path, Keyed(rows, 2, KEYS), ON, Transaction("slow", 1))
     assert (commit.given, commit.inserted) == (2, 1)
@@ -192,7 +196,63 @@ def test_keys_that_sql_calls_equal_are_found_however_they_are_written(spark, tmp
     held, came = "array(0.0D, double('NaN'), 1.5D)", "array(-0.0D, double('NaN'), 2.5D, NULL)"
     spark.range(1).selectExpr(f"explode({held}) AS id", day).write.format("delta").save(path)
     rows = spark.range(1).selectExpr(f"explode({came}) AS id", day)
-    commit = insert_new(path, Keyed(rows, 4, KEYS), ON, Transaction("app", 1))
+    commit = insert_new(path, Keyed(rows, 4, KEYS, shown=KEYS), ON, Transaction("app", 1))
     assert (commit.given, commit.inserted) == (4, 2)
     found = sorted(str(row.id) for row in frame_of(spark, path).collect())
     assert found == ["0.0", "1.5", "2.5", "None", "nan"]
+
+
+GROWING = {
+    "whole numbers": "n",
+    "text": "lpad(n, 5, '0')",
+    "decimals": "CAST(n AS DECIMAL(38, 0))",
+    "dates": "DATE '2026-01-01' + CAST(n AS INT)",
+}
+
+
+def number_keys(spark, said: str, first: int, last: int) -> DataFrame:
+    return spark.range(first, last).selectExpr("id AS n").selectExpr(f"{said} AS id", "n")
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("said", GROWING.values(), ids=GROWING)
+def test_files_whose_keys_are_all_smaller_or_all_larger_are_not_read(spark, tmp_path, said):
+    path = str(tmp_path / "t")
+    for first in range(0, 100, 10):
+        rows = number_keys(spark, said, first, first + 10).coalesce(1)
+        rows.write.format("delta").mode("append").save(path)
+    came = number_keys(spark, said, 45, 55)
+    batch = Keyed(came, 10, KEYS, shown=KEYS)
+    table = frame_of(spark, path)
+    near, count = between_keys(table, batch)
+    read = scanned_bytes(near) / scanned_bytes(table)
+    told = batch.few or "lpad" not in said  # the ends of much text are not looked for
+    assert count == 10
+    assert 0.15 < read < 0.25 if told else read == 1
+    commit = insert_new(path, batch, "t.id = s.id", Transaction("app", 1))
+    assert (commit.given, commit.inserted) == (10, 0)
+
+
+def test_a_key_that_is_no_text_is_found_in_the_table(spark, tmp_path):
+    path = str(tmp_path / "t")
+    keys = spark.sql("SELECT explode(array(X'80', X'61')) AS id").selectExpr("CAST(id AS STRING)")
+    keys.write.format("delta").save(path)
+    batch = Keyed(keys, 2, KEYS, shown=KEYS)
+    assert insert_new(path, batch, "t.id = s.id", Transaction("app", 1)).inserted == 0
+
+
+def test_a_table_that_holds_keys_as_another_type_is_read_whole(spark, tmp_path):
+    path = str(tmp_path / "t")
+    spark.range(8, 12).write.format("delta").save(path)
+    text = spark.range(8, 12).selectExpr("CAST(id AS STRING) AS id")  # '10' < '9'
+    near, _ = between_keys(frame_of(spark, path), Keyed(text, 4, KEYS, shown=KEYS))
+    assert near.count() == 4
+
+
+def test_values_of_hidden_keys_stand_in_no_plan(spark, tmp_path):
+    path = make_table(spark, str(tmp_path / "t"), HELD)
+    keyed = Keyed(make_rows(spark, [("k-secret", 1, "2026-01-01")]), 1, KEYS)
+    for shown in ([], KEYS):
+        near, _ = between_keys(frame_of(spark, path), replace(keyed, shown=shown))
+        plan = near._jdf.queryExecution().toString()
+        assert ("k-secret" in plan) == bool(shown)

@@ -28,9 +28,11 @@ from .windows import read_window
 
 FEW = 100
 """Groups that are told one by one; of more only the smallest and the largest are."""
-_WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
-_PLAIN = (*_WHOLE_NUMBERS, StringType, DecimalType, DateType, TimestampType, TimestampNTZType)
+WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
+_PLAIN = (*WHOLE_NUMBERS, StringType, DecimalType, DateType, TimestampType, TimestampNTZType)
 _TIMES = (TimestampType, TimestampNTZType)
+_NO_CHARACTER = "\ufffd"
+"""What text shows in place of bytes that are no UTF-8, which sort elsewhere."""
 _COLUMN = re.compile(r"`?(\w+)`?")
 _DATE = re.compile(r"(?:to_)?date\(\s*`?(\w+)`?\s*\)|cast\(\s*`?(\w+)`?\s+as\s+date\s*\)", re.I)
 _TRUNC = re.compile(
@@ -68,6 +70,13 @@ class Spans:
             told = {n: sorted({row[n] for row in rows} - {None}) for n in known}
             nulls = {n for n in kinds if any(row[f"no {n}"] for row in rows)}
             return cls(kinds, _write(told, kinds), frozenset(nulls), len(rows), True)
+        return cls.ends(groups, known)
+
+    @classmethod
+    def ends(cls, groups: DataFrame, known: Sequence[str]) -> "Spans":
+        """How many groups there are, and the ends of some columns. In one pass, which also takes
+        rows: then they are the rows' own."""
+        kinds = {field.name: field.dataType for field in groups.schema.fields}
         measures = [F.count(F.lit(1)), *[F.count_if(col(name).isNull()) for name in kinds]]
         ends = [_raw(end(col(name)), kinds[name]) for name in known for end in (F.min, F.max)]
         count, *found = groups.agg(*measures, *ends).collect()[0]
@@ -183,21 +192,26 @@ def _raw(value: Column, kind: DataType) -> Column:
     """A value as Python holds it whatever the time zone of either."""
     if isinstance(kind, TimestampType):
         return F.unix_micros(value)
-    return value if isinstance(kind, _WHOLE_NUMBERS) else value.cast("string")
+    return value if isinstance(kind, WHOLE_NUMBERS) else value.cast("string")
 
 
 def _write(values: Mapping[str, list], kinds: Mapping[str, DataType]) -> dict[str, list[str]]:
-    """Values as SQL literals."""
-    return {name: [_literal(one, kinds[name]) for one in some] for name, some in values.items()}
+    """Values as SQL literals; none of a column that has one which Python cannot hold as it is."""
+    return {
+        name: [_literal(one, kinds[name]) for one in some]
+        for name, some in values.items()
+        if not any(isinstance(one, str) and _NO_CHARACTER in one for one in some)
+    }
 
 
 def _literal(value: object, kind: DataType) -> str:
     if isinstance(kind, TimestampType):
         time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(str(value)))
         return f"TIMESTAMP '{time.year:04d}-{time:%m-%d %H:%M:%S.%f}+00:00'"
-    if isinstance(kind, _WHOLE_NUMBERS):
+    if isinstance(kind, WHOLE_NUMBERS):
         return f"{value}"
     text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    text = text.replace("$", "\\u0024")  # Spark puts its settings into SQL, where they are named
     return (
         f"'{text}'" if isinstance(kind, StringType) else f"CAST('{text}' AS {kind.simpleString()})"
     )

@@ -7,11 +7,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, DecimalType, StringType
 
 from ..backlog import table_version
 from ..backlog.delta import find_commit_info, noted_writes
-from .columns import KEY_HASH, hash_key
+from .columns import KEY_HASH, col, hash_key, quote
 from .jvm import jvm_of
+from .pruning import WHOLE_NUMBERS, Spans
 
 FEW_ROWS = 250_000
 """Rows of which every executor can hold a number each, however large the table is that they are
@@ -19,6 +21,7 @@ compared with."""
 MANY_HASHES = 2_000_000
 """Numbers of eight bytes that every executor can hold beside its work: a tenth of a gigabyte each
 time that they are broadcast."""
+_NUMBERS = (*WHOLE_NUMBERS, DecimalType, DateType)
 GIVEN = "came"
 """In the note of a commit that does not count the rows it was given: how many they were."""
 
@@ -48,12 +51,14 @@ class Transaction:
 @dataclass(frozen=True)
 class Keyed:
     """Kept rows of a batch, one a key. `count`: how many they are. `reached`: SQL for the rows of a
-    table, by names without a prefix, among which copies of them may lie; empty for all."""
+    table, by names without a prefix, among which copies of them may lie; empty for all. `shown`:
+    the keys whose values may stand in a plan, which Spark's log and pages show."""
 
     rows: DataFrame
     count: int
     keys: Sequence[str]
     reached: str = ""
+    shown: Sequence[str] = ()
 
     @property
     def few(self) -> bool:
@@ -64,6 +69,15 @@ class Keyed:
     def hashes(self) -> DataFrame:
         """The hash of each row's key, as `_key_hash`."""
         return self.rows.select(hash_key(self.keys).alias(KEY_HASH))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a table lies. `size`: bytes of all its files. `partitions`: the columns by which they are
+    parted."""
+
+    size: int
+    partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -120,6 +134,20 @@ def narrow(table: DataFrame, batch: Keyed) -> DataFrame:
     if not batch.few:
         return table
     return of_hashes(table, batch.keys, batch.hashes)
+
+
+def between_keys(table: DataFrame, batch: Keyed) -> tuple[DataFrame, int]:
+    """The rows of a table that lie between the smallest and the largest key of a batch, and how
+    many rows the batch holds, which the same pass counts.
+
+    Where keys grow, as numbers that are given one after the other do, nearly no file of the table
+    is read then (measured, 2,000 orders against 192 files: 3.1 of 20 CPU-seconds of a run).
+    """
+    # Of text Spark finds the ends without generated code: of few rows that does not cost much.
+    sorts = _NUMBERS if not batch.few else (*_NUMBERS, StringType)
+    known = [name for name in batch.shown if isinstance(batch.rows.schema[name].dataType, sorts)]
+    ends = Spans.ends(batch.rows.select(*map(col, known)), known)
+    return table.where(ends.of_columns({n: quote(n) for n in known}, table.schema)), ends.count
 
 
 def shared_hashes(table: DataFrame, batch: Keyed) -> DataFrame:
@@ -182,19 +210,19 @@ def newest_writes(session: SparkSession, path: str) -> dict[str, int]:
     return {str(app_id): int(number) for app_id, number in known.items()}
 
 
-def partition_columns(session: SparkSession, path: str) -> list[str]:
-    """The columns by which the files of a table are parted."""
-    return list(_as_java(session, _snapshot(session, path).metadata().partitionColumns()))
+def read_shape(session: SparkSession, path: str, again: bool = True) -> Shape:
+    """How a table lies now. Args: again: without it, as it lay when the session last read it: Delta
+    does not list its log once more, which is long after a thousand runs."""
+    snapshot = _snapshot(session, path, again)
+    parts = _as_java(session, snapshot.metadata().partitionColumns())
+    return Shape(int(snapshot.sizeInBytes()), tuple(parts))
 
 
-def table_bytes(session: SparkSession, path: str) -> int:
-    """Bytes of all files of a table as it is now."""
-    return int(_snapshot(session, path).sizeInBytes())
-
-
-def _snapshot(session: SparkSession, path: str) -> Any:
-    """Delta's own view of a table as it is now."""
+def _snapshot(session: SparkSession, path: str, again: bool = True) -> Any:
+    """Delta's own view of a table."""
     log = jvm_of(session).org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path)
+    if not again:
+        return log.unsafeVolatileSnapshot()
     defaults = (getattr(log, f"update$default${place}")() for place in (2, 3))
     return log.update(False, *defaults)
 

@@ -28,10 +28,10 @@ from .tables import (
     Commit,
     Keyed,
     Transaction,
+    between_keys,
     find_new,
     frame_of,
-    partition_columns,
-    table_bytes,
+    read_shape,
     without,
 )
 
@@ -117,14 +117,15 @@ def insert_new(
         if not table_exists(session, path):
             with _keyed(session, txn):
                 _append_first(path, batch.rows, txn)
-        elif beats is not None or not (batch.few or table_bytes(session, path)):
+        elif beats is not None or not (batch.few or read_shape(session, path).size):
             with _keyed(session, txn):
                 _merge(session, path, batch.rows, condition, beats)
         else:
             # Counted of what the write is given, which is not yet known to be what it should be.
-            noted = replace(txn, note={**txn.note, GIVEN: batch.rows.count()})
+            table, given = between_keys(frame_of(session, path), batch)
+            noted = replace(txn, note={**txn.note, GIVEN: given})
             with _keyed(session, noted):
-                _append_new(path, batch, condition, noted)
+                _append_new(path, table, batch, condition, noted)
 
     _retry_conflicts(write)
     return _commit_of(path, txn)
@@ -139,16 +140,17 @@ def _merge(
     merge.whenNotMatchedInsertAll().execute()
 
 
-def _append_new(path: str, batch: Keyed, condition: str, txn: Transaction) -> None:
-    session = batch.rows.sparkSession
-    table = frame_of(session, path)
-    if batch.few and not table_bytes(session, path):
+def _append_new(
+    path: str, table: DataFrame, batch: Keyed, condition: str, txn: Transaction
+) -> None:
+    shape = read_shape(table.sparkSession, path, again=False)
+    if batch.few and not shape.size:
         # Read all the same, in one step: another writer may be first.
         new = without(batch.rows, table, condition)
     else:
         new = find_new(table, batch, condition)
-    if parts := partition_columns(session, path):
-        new = new.repartition(*[col(name) for name in parts])  # as a MERGE does: few files
+    if shape.partitions:
+        new = new.repartition(*map(col, shape.partitions))  # as a MERGE does: few files
     _append_to(new, txn).save(path)
 
 

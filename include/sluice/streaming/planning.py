@@ -116,7 +116,9 @@ def choose_target(
         return ReplaceAll(path)
     if step.target.keys:
         return ReplaceGroups(path, tuple(step.target.keys))
-    return Append(path) if copies is None else InsertNew(path, copies)
+    if copies is None:
+        return Append(path)
+    return InsertNew(path, copies, frozenset(run.pipeline.pii))
 
 
 def _check_query(run: Run, step: Step, frame: DataFrame, inputs: Inputs) -> Declared:

@@ -18,7 +18,7 @@ from ..spark.estimates import scanned_bytes
 from ..spark.grouped_inputs import Through
 from ..spark.groups import carry_groups, mark_input
 from ..spark.pruning import length_of
-from ..spark.tables import table_bytes
+from ..spark.tables import read_shape
 from ..spark.windows import spell_out
 from ..spec import GROUP_PREFIX, Pipeline, Step, TableSource, Window, group_expressions
 from ..spec.definition import digest_parts
@@ -145,7 +145,7 @@ class Refresh:
 
     def size(self, session: SparkSession) -> int:
         """Bytes of all files of the inputs of which a batch reads some groups."""
-        return sum(table_bytes(session, self.tables[name].place) for name in self.grouped)
+        return sum(read_shape(session, self.tables[name].place).size for name in self.grouped)
 
     def to_redo(self, inputs: Mapping[str, DataFrame], held: DataFrame) -> DataFrame | None:
         """The groups that are computed whether they changed or not; None where none are. Args:

@@ -70,9 +70,13 @@ class Append(Target):
 
 @dataclass(frozen=True)
 class InsertNew(Target):
-    """Rows whose key the table does not hold, and those that rank before the row it holds."""
+    """Rows whose key the table does not hold, and those that rank before the row it holds.
+
+    `hidden`: columns whose values are never shown.
+    """
 
     copies: Copies
+    hidden: frozenset[str] = frozenset()
 
     @property
     def replaces(self) -> bool:
@@ -88,7 +92,10 @@ class InsertNew(Target):
         return find_new(table, self._keyed(unique), match + stays)
 
     def _keyed(self, unique: Unique) -> Keyed:
-        return self.copies.keyed(unique.rows, unique.given.keys, *unique.span)
+        keyed = self.copies.keyed(unique.rows, unique.given.keys, *unique.span)
+        if self.copies.null_equals:
+            return keyed  # of a whole row the time says enough
+        return replace(keyed, shown=[key for key in keyed.keys if key not in self.hidden])
 
 
 @dataclass(frozen=True)
