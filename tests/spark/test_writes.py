@@ -14,6 +14,8 @@ from sluice.spark.estimates import scanned_bytes
 from sluice.spark.table_setup import Layout, ensure_table
 from sluice.spark.tables import Keyed, Transaction, between_keys, find_commit, frame_of
 from sluice.spark.writes import append, insert_new
+from sluice.streaming.copies import Copies
+from sluice.streaming.planning import choose_target
 
 ON = "t.id <=> s.id AND abs(unix_micros(t.at) - unix_micros(s.at)) <= 86400000000"
 KEYS = ["id"]
@@ -256,3 +258,17 @@ def test_values_of_hidden_keys_stand_in_no_plan(spark, tmp_path):
         near, _ = between_keys(frame_of(spark, path), replace(keyed, shown=shown))
         plan = near._jdf.queryExecution().toString()
         assert ("k-secret" in plan) == bool(shown)
+
+
+@pytest.mark.parametrize(
+    ("everything", "shown"), [(False, ["id"]), (True, ())], ids=["named keys", "whole rows"]
+)
+def test_only_named_keys_that_are_not_pii_may_be_shown(everything, shown):
+    copies = Copies(("id", "email"), None, null_equals=everything)
+    run = SimpleNamespace(
+        pipeline=SimpleNamespace(pii=["email"]), mode=SimpleNamespace(replaces=False)
+    )
+    step = SimpleNamespace(target=SimpleNamespace(keys=[]), groups=[], output_mode="append")
+    target = choose_target(run, step, "table", copies, None)
+    unique = SimpleNamespace(rows=None, given=SimpleNamespace(keys=1), span=(None, None))
+    assert target._keyed(unique).shown == shown

@@ -141,7 +141,8 @@ def between_keys(table: DataFrame, batch: Keyed) -> tuple[DataFrame, int]:
     many rows the batch holds, which the same pass counts.
 
     Where keys grow, as numbers that are given one after the other do, nearly no file of the table
-    is read then (measured, 2,000 orders against 192 files: 3.1 of 20 CPU-seconds of a run).
+    is read then (measured, 2,000 orders against 192 files, three pairs: 18.5, 20.0 and 17.2 and not
+    23.8, 23.2 and 20.1 CPU-seconds of a run).
     """
     # Of text Spark finds the ends without generated code: of few rows that does not cost much.
     sorts = _NUMBERS if not batch.few else (*_NUMBERS, StringType)
