@@ -15,8 +15,9 @@ from .backlog.ranges import refuse_doubling, remove_checkpoint, select_range
 from .checkpoint import Rights, hold_lease
 from .errors import LeaseLost, SluiceError, TransientError
 from .launch import SMALL_BACKLOG, has_class_archive, spark_settings
-from .report import UNWATCHED, Progress, RunReport, write_report
+from .report import UNWATCHED, Progress, RunReport
 from .report.ending import NOTHING_NEW, OUT_OF_TIME, UNFINISHED, Ending
+from .report.publish import publish_report
 from .report.story import Story
 from .spec import Pipeline, RunRequest, Step, check_trial, load_neighbours, load_pipeline
 from .spec.order import count_at_once, order_steps
@@ -207,15 +208,6 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
             story.spark |= executor_cost(spark)
 
 
-def _settle(story: Story) -> None:
-    """Note what the stored report tells; what cannot be noted is told once more."""
-    try:
-        for tally in story.tallies:
-            tally.settle()
-    except Exception:  # noqa: BLE001 (as below)
-        _log.warning("what the report tells could not be noted", exc_info=True)
-
-
 def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
     """Tell the report, and store it where there is something to tell; a run that was outranked
     stores none, because the one that took over reports its batches."""
@@ -228,8 +220,7 @@ def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
     if not (ending.stored or story.tallies):
         return report
     try:
-        rights.check_all()
-        write_report(report, story.reports)
+        publish_report(report, story, rights.check_all)
     except LeaseLost as error:
         lost = replace(Ending.of(error), error=report.error or str(error))
     except Exception as error:  # noqa: BLE001 (an OSError on a disk; on S3, whatever its client raises)
@@ -243,7 +234,6 @@ def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
             )
         )
     else:
-        _settle(story)
         return report
     code = max(report.exit_code, lost.exit_code)
     told = {"status": lost.status, "error": lost.error, "exit_code": code}

@@ -257,13 +257,13 @@ def test_a_run_that_died_between_its_two_files_counts_no_row_twice_once_it_runs_
 ):
     write_report(tell("a", s={0: 5}), folder)
 
-    def die(report, path, write=store._write):
+    def die(texts, path, put=store._put):
         if path.name == "a.json":
             raise OSError("power is out")
-        write(report, path)
+        put(texts, path)
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="power"):
-        patch.setattr(store, "_write", die)
+        patch.setattr(store, "_put", die)
         write_report(tell("a", hours=1, s={1: 7}), folder)
     write_report(tell("a", hours=1, s={1: 7}), folder)
     assert len(kept_reports(folder, "a")) == 1 and count_all(folder) == 12

@@ -4,7 +4,7 @@ from .again import plan_again, plan_nothing, take_back, without_watermark
 from .attempt import Attempt, note_attempt, read_attempt
 from .epochs import complete_epochs
 from .holder import Holder, check_parents, start_of
-from .journal import Entry, find_unreported, forget, note_batch
+from .journal import Entry, claimed_by_others, find_unreported, forget, note_batch
 from .lease import Lease, hold_lease, take_turn
 from .log import Checkpoint
 from .manifest import (
@@ -57,6 +57,7 @@ __all__ = [
     "check_parents",
     "complete_epochs",
     "find_namesakes",
+    "claimed_by_others",
     "find_unreported",
     "followed_sinks",
     "forget",

@@ -69,6 +69,12 @@ def _is_reported(paths: Paths, step: str, entry: Entry, run_id: str | None) -> b
     return entry.batch.identity(step) in told
 
 
+def claimed_by_others(checkpoint: str, step: str, run_id: str) -> set[str]:
+    """The batches of which another run's report has to tell."""
+    notes = read_journal(checkpoint)
+    return {entry.batch.identity(step) for entry in notes if entry.run_id != run_id}
+
+
 def forget(checkpoint: str, entries: list[Entry]) -> None:
     """Remove notes that a report holds."""
     for entry in entries:

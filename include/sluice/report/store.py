@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,25 +40,38 @@ def report_path(folder: str | os.PathLike, run_id: str, suffix: str = "json") ->
     return open_path(folder) / f"{clean_run_id(run_id)}.{suffix}"
 
 
-def write_report(report: RunReport, folder: str | os.PathLike) -> str:
+def write_report(
+    report: RunReport, folder: str | os.PathLike, may_write: Callable[[], None] = lambda: None
+) -> str:
     """Write `<run id>.html`, then `<run id>.json`, and return the JSON's path.
 
     Where the report that is replaced tells of batches that no other one does, these stay told, in
-    `<run id>.1.json`, `<run id>.2.json` and so on. Raises OSError when the folder cannot be
-    written.
+    `<run id>.1.json`, `<run id>.2.json` and so on.
+
+    Args: may_write: called when all is ready to be written; what it raises keeps the report back.
+    Raises OSError when the folder cannot be written.
     """
     if not is_remote(folder):
         open_path(folder).mkdir(parents=True, exist_ok=True)
     path = report_path(folder, report.run_id)
+    texts = [(_render(report, path), path)]
     if (earlier := _read_file(path)) is not None:
         kept = kept_reports(folder, report.run_id)
         told = report.told.union(*(other.told for other in kept))
         if not earlier.told <= told:
             beside = _kept_path(path, len(kept) + 1)
             _log.info("%s tells of other batches: it is kept as %s", path, beside)
-            _write(_leave_out(earlier, told), beside)
-    _write(report, path)
+            texts.insert(0, (_render(_leave_out(earlier, told), beside), beside))
+    may_write()
+    for text, place in texts:
+        _put(text, place)
     return str(path)
+
+
+def leave_to_others(report: RunReport, folder: str | os.PathLike, told: set[str]) -> None:
+    """Write a report again, without batches and deliveries that other runs tell of."""
+    path = report_path(folder, report.run_id)
+    _put(_render(_leave_out(report, told), path), path)
 
 
 def kept_reports(folder: str | os.PathLike, run_id: str) -> list[RunReport]:
@@ -97,12 +111,17 @@ def _leave_out(report: RunReport, told: set[str]) -> RunReport:
     return report.model_copy(update={"steps": steps})
 
 
-def _write(report: RunReport, path: Path) -> None:
-    """The JSON comes last: a run is listed when its JSON is there, and then its HTML is too."""
+def _render(report: RunReport, path: Path) -> tuple[str, str]:
+    """The two faces of a report that will lie at a path: HTML and JSON."""
     last = latest_worked(path.parent) if report.status == "nothing new" else None
     link = (last, report_path(path.parent, last.run_id, "html").name) if last else None
-    replace_file(path.with_suffix(".html"), render_html(report, link))
-    replace_file(path, report.model_dump_json(indent=1))
+    return render_html(report, link), report.model_dump_json(indent=1)
+
+
+def _put(texts: tuple[str, str], path: Path) -> None:
+    """The JSON comes last: a run is listed when its JSON is there, and then its HTML is too."""
+    for suffix, text in zip((".html", ".json"), texts, strict=True):
+        replace_file(path.with_suffix(suffix), text)
 
 
 def _read_file(path: Path) -> RunReport | None:

@@ -24,6 +24,10 @@ class Teller(Protocol):
     def lacking(self) -> list[Undelivered]:
         """What each further sink lacks."""
 
+    @property
+    def claimed(self) -> set[str]:
+        """The batches of which the notes say that another run tells."""
+
     def warn(self, *sentences: str) -> None:
         """Add what a person should know."""
 

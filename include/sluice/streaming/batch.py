@@ -47,7 +47,6 @@ def process(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Entry:
     """
     rights.check(plan.step.name)
     result = _replay(plan, rights, batch) or _judge_and_write(plan, rights, batch, laps)
-    rights.check(plan.step.name)
     return describe_batch(plan, batch, result, laps)
 
 

@@ -186,9 +186,10 @@ def take_batch(course: Course, plan: Plan, rows: DataFrame, number: int) -> Entr
     course.pace = Pace(batch.taken, laps)
     entry = process(plan, run.rights, batch, laps)
     course.pace = None
-    course.note_watermarks(number)
     if plan.stateful:
         tally.counted = count_state(run.spark)
+    run.rights.check(plan.step.name)  # last: a note would stand over that of a run that took over
+    course.note_watermarks(number)
     tally.take(entry)
     course.tell(entry.batch)
     return entry

@@ -11,6 +11,7 @@ from ..checkpoint import (
     Checkpoint,
     Entry,
     Position,
+    claimed_by_others,
     find_unreported,
     forget,
     note_batch,
@@ -130,6 +131,11 @@ class Tally:
     def lacking(self) -> list[Undelivered]:
         """What each further sink lacks."""
         return report_lacks(self._positions)
+
+    @property
+    def claimed(self) -> set[str]:
+        """The batches of which the notes say that another run tells."""
+        return claimed_by_others(self.checkpoint, self.step, self.run_id)
 
     def warn(self, *sentences: str) -> None:
         """What a person should know, each once."""

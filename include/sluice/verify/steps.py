@@ -62,6 +62,11 @@ class Verdict:
         """Nothing: further sinks are not looked at."""
         return []
 
+    @property
+    def claimed(self) -> set[str]:
+        """Nothing: no batch is told."""
+        return set()
+
     def look(self, spark: "SparkSession", pipeline: Pipeline, share: float) -> None:
         """Compare the step's tables, or warn of what keeps them from being compared. Args: share:
         of the groups of a step with `groups`."""
