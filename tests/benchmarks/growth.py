@@ -54,7 +54,7 @@ class Growing:
     def _order(self, day: int, number: int, begin: datetime) -> dict:
         return {
             "id": f"{day:016x}{number:016x}",
-            "customer": f"c{number:06d}",
+            "customer": f"c{number % 1_000_000:06d}",
             "country": "DE",
             "status": "paid",
             "price": number % 500,
