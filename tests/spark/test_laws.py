@@ -8,7 +8,6 @@ from collections import Counter
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from sluice import runner
 from sluice.checkpoint import Checkpoint
 from sluice.errors import ExitCode
 from sluice.report import Counts
@@ -207,7 +206,7 @@ def test_a_backfill_whose_report_could_not_be_stored_is_reported_when_its_task_i
 
     window = {"start": "2026-01-02", "end": "2026-01-03"}
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "write_report", refuse)
+        patch.setattr("sluice.report.publish.write_report", refuse)
         report = shop.run("first", window=window)
     assert (
         report.exit_code is ExitCode.TRANSIENT and "the report could not be written" in report.error

@@ -132,7 +132,7 @@ def test_what_was_done_is_told_again_where_the_run_died_before_its_report(shop, 
         raise OSError("no space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("sluice.runner.write_report", die)
+        patched.setattr("sluice.report.publish.write_report", die)
         assert "the report could not be written" in shop.run().error
     told = shop.run()
     assert told.counts.written == 1
