@@ -210,7 +210,7 @@ def _spark(pipeline: Pipeline, story: Story, size: int | None) -> Iterator["Spar
 
 def _store(story: Story, ending: Ending, rights: Rights) -> RunReport:
     """Tell the report, and store it where there is something to tell; a run that was outranked
-    stores none, because the one that took over reports its batches."""
+    stores none, or one without what the run that took over tells."""
     try:
         report = story.tell(ending)
         report.check()
