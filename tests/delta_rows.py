@@ -9,7 +9,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import Row
 
 INT96 = {"datafusion.execution.parquet.coerce_int96": "us"}
-"""Spark's times, which have years that nanoseconds do not reach."""
+"""Of tables that hold Spark's own form of times, which have years that nanoseconds do not reach."""
 
 
 def read_rows(path: object, *columns: str) -> list[Row]:

@@ -8,7 +8,9 @@ import random
 
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 from sluice.sources.parse import json_records as parse_json
+from sluice.sources.parse.json_shape import is_written_in_order
 from sluice.spec import FileSource
 
 from tests.bad_input import json_kinds
@@ -212,6 +214,53 @@ def test_any_record_says_the_same_whether_it_is_parsed_once_or_twice(spark, monk
     assert 400 < plain < 3600
 
 
+def draw_in_order(draw: random.Random) -> str:
+    """A flat record as a machine writes it; often with one sign too many, too few or another, a
+    field twice, or one that nobody declared."""
+    names = [name for name in FLAT if name == "id" or draw.random() < 0.8]
+    if draw.random() < 0.1:
+        names.insert(draw.randint(0, len(names)), draw.choice([*FLAT, "x"]))
+    colon, comma = draw.choice([(":", ","), (": ", ", ")])
+    fields = [f"{json.dumps(name)}{colon}{draw_flat(draw, name)}" for name in names]
+    record = "{" + comma.join(fields) + "}"
+    if draw.random() < 0.4:
+        place, more = draw.randint(0, len(record)), draw.choice(["", "", *'{}[]":,\\ 1x\n'])
+        record = record[:place] + more + record[place + draw.randint(0, 1) :]
+    return record
+
+
+def draw_flat(draw: random.Random, name: str) -> str:
+    texts = ["a", "", "ü", "Infinity", '"', "\\", "}", '", "x": "', "2026-01-01T00:00:00Z", None]
+    numbers = [None, 0, -7, 1.5, 1e300, 12345678901234, True]
+    often = texts if FLAT.get(name, "string") in ("string", "timestamp", "date") else numbers
+    if FLAT.get(name) in ("timestamp", "date") and draw.random() < 0.7:
+        often = ["2026-01-01", "2026-01-01T00:00:00Z", None]
+    value = draw.choice(often if draw.random() < 0.9 else [*texts, *numbers])
+    if isinstance(value, float) and draw.random() < 0.1:
+        return draw.choice(["1e400", "NaN", "-1e999", "01"])
+    return json.dumps(value, ensure_ascii=draw.random() < 0.5)
+
+
+def test_a_record_written_in_order_says_the_same_whether_it_is_parsed_once_or_twice(
+    spark, monkeypatch
+):
+    draw = random.Random(20261128)
+    lines = [draw_in_order(draw) for _ in range(6000)]
+    lines += ['{"id":1,"rate":1e400}', '{"id":1,"name":"\\ud83d"}', '{"id":1,"at":12345678901234}']
+    chosen = parse(spark, FLAT, lines)
+    flat = StructType.fromDDL(", ".join(f"{name} {kind}" for name, kind in FLAT.items()))
+    frame = spark.createDataFrame(list(enumerate(lines)), "number int, _raw string")
+    look = is_written_in_order({field.name: field.dataType for field in flat.fields})
+    looked = frame.select("number", look).orderBy("number").collect()
+    in_order = [line for line, look in zip(lines, looked, strict=True) if look[1]]
+    monkeypatch.setattr(parse_json, "is_plain", lambda source, kinds: F.lit(False))
+    twice = parse(spark, FLAT, lines)
+    assert [(line, one[2]) for line, one in zip(lines, chosen, strict=True)] == [
+        (line, two[2]) for line, two in zip(lines, twice, strict=True)
+    ]
+    assert 1500 < len(in_order) < 4500
+
+
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_a_record_says_the_same_whether_it_is_parsed_once_or_twice(spark, monkeypatch, schema):
     lines = [*PLAIN, *DOUBTFUL, *LINES]
@@ -240,6 +289,17 @@ def test_nothing_that_stands_behind_a_record_is_passed_over(spark, schema):
     assert {"more than one JSON value" in said for _, _, said in parse(spark, schema, lines)} == {
         True
     }
+
+
+def test_a_record_of_a_hundred_fields_is_told_by_the_order_it_is_written_in(spark):
+    """Java goes through as many parts of an expression on the stack of a task."""
+    fields = {f"c{number}": "string" for number in range(100)}
+    flat = StructType.fromDDL(", ".join(f"{name} {kind}" for name, kind in fields.items()))
+    look = is_written_in_order({field.name: field.dataType for field in flat.fields})
+    lines = [json.dumps(dict.fromkeys(fields, "x" * size)) for size in (0, 500, 700)]
+    frame = spark.createDataFrame([(line,) for line in lines], "_raw string").repartition(1)
+    told = {row[0]: row[1] for row in frame.select(F.length("_raw"), look).collect()}
+    assert [told[len(line)] for line in lines] == [True, True, False]  # the last is too long
 
 
 def test_the_fields_of_a_wide_record_are_all_counted(spark, monkeypatch):

@@ -16,7 +16,8 @@ _KNOWN = {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint"}
 """What a table may ask of a reader that this one was compared with Spark at. A variant, for one, it
 takes for a struct of bytes."""
 _SETTINGS = {
-    # Spark writes times as INT96, which is else read in nanoseconds: the year 9999 becomes 1816.
+    # Spark's own form of times, which others' tables and older ones have, is else read in
+    # nanoseconds: the year 9999 becomes 1816.
     "datafusion.execution.parquet.coerce_int96": "us",
 }
 _QUERY = re.compile(

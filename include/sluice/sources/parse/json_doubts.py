@@ -18,6 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 from ...spark.columns import DEFECT, RAW, field
 from ...spec import Records
 from .ddl import is_time
+from .json_shape import is_written_in_order
 from .leaves import find_doubts, is_full, is_scalar
 
 _HUGE_NUMBER = r"[:\[,]\s*-?(?:[0-9]{13}|[0-9][0-9.]*[eE]\+?[0-9]{3})"
@@ -45,12 +46,18 @@ def is_plain(source: Records, kinds: dict[str, DataType]) -> Column:
     Args: kinds: of the columns in `_typed`.
     """
     fits = F.col("_typed").isNotNull() & F.col(f"_typed.{DEFECT}").isNull()
-    fits = fits & ~_holds("\\u")
-    by_names = fits & _is_plain_by_names(source, kinds)
+    otherwise = fits & ~_holds("\\u") & _is_plain_by_signs(source, kinds)
+    in_order = is_written_in_order(kinds)
+    return otherwise if in_order is None else F.when(fits & in_order, True).otherwise(otherwise)
+
+
+def _is_plain_by_signs(source: Records, kinds: dict[str, DataType]) -> Column:
+    """The same of a record without escaped characters, however it is written."""
+    by_names = _is_plain_by_names(source, kinds)
     # Options that allow other spellings of a name make what is counted mean nothing.
     if any(option.lower().startswith("allow") for option in source.options):
         return by_names
-    return F.when(fits & _is_plain_by_counts(source, kinds), True).otherwise(by_names)
+    return F.when(_is_plain_by_counts(source, kinds), True).otherwise(by_names)
 
 
 def _is_plain_by_counts(source: Records, kinds: dict[str, DataType]) -> Column:
