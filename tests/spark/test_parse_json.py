@@ -142,12 +142,15 @@ LINES = [
 ]
 
 
-def parse(spark, schema: dict[str, str], lines: list[str]) -> list:
-    """Each line's number, whether it was in doubt, and all that is said of it.
+def parse(spark, schema: dict[str, str], lines: list[str], **options: str) -> list:
+    """Each line's number, whether it was in doubt, and all that is said of it. Args: options: of
+    the reader.
 
     As text: Python has no dates beyond the year 9999.
     """
-    source = FileSource.model_validate({"path": "in", "format": "json", "schema": schema})
+    source = FileSource.model_validate(
+        {"path": "in", "format": "json", "schema": schema, "options": options}
+    )
     frame = spark.createDataFrame(list(enumerate(lines)), "number int, _raw string")
     read = parse_json.parse_json(frame, source)
     found = zip(
@@ -241,20 +244,33 @@ def draw_flat(draw: random.Random, name: str) -> str:
     return json.dumps(value, ensure_ascii=draw.random() < 0.5)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {
+            "allowComments": "true",
+            "allowUnquotedFieldNames": "true",
+            "allowNumericLeadingZeros": "true",
+            "allowBackslashEscapingAnyCharacter": "true",
+        },
+    ],
+    ids=["strict", "allowing"],
+)
 def test_a_record_written_in_order_says_the_same_whether_it_is_parsed_once_or_twice(
-    spark, monkeypatch
+    spark, monkeypatch, options
 ):
     draw = random.Random(20261128)
     lines = [draw_in_order(draw) for _ in range(6000)]
     lines += ['{"id":1,"rate":1e400}', '{"id":1,"name":"\\ud83d"}', '{"id":1,"at":12345678901234}']
-    chosen = parse(spark, FLAT, lines)
+    chosen = parse(spark, FLAT, lines, **options)
     flat = StructType.fromDDL(", ".join(f"{name} {kind}" for name, kind in FLAT.items()))
     frame = spark.createDataFrame(list(enumerate(lines)), "number int, _raw string")
     look = is_written_in_order({field.name: field.dataType for field in flat.fields})
     looked = frame.select("number", look).orderBy("number").collect()
     in_order = [line for line, look in zip(lines, looked, strict=True) if look[1]]
     monkeypatch.setattr(parse_json, "is_plain", lambda source, kinds: F.lit(False))
-    twice = parse(spark, FLAT, lines)
+    twice = parse(spark, FLAT, lines, **options)
     assert [(line, one[2]) for line, one in zip(lines, chosen, strict=True)] == [
         (line, two[2]) for line, two in zip(lines, twice, strict=True)
     ]
