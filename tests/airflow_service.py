@@ -156,7 +156,7 @@ def list_visits(landing: Path) -> list[tuple]:
     found = []
     for file in sorted(landing.glob("*.json")):
         for visit in map(json.loads, file.read_text().splitlines()):
-            at = datetime.fromisoformat(visit["at"]).replace(tzinfo=None)
+            at = datetime.fromisoformat(visit["at"])
             found.append((visit["id"], at, visit["page"], visit["seconds"]))
     return found
 
