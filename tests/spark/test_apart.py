@@ -1,5 +1,8 @@
 """Which rows of a large batch are set apart decides nothing but what it costs."""
 
+import json
+from collections import Counter
+
 import pytest
 from sluice.sources import files
 
@@ -48,3 +51,16 @@ def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkey
             told.append((counts, [vars(rule) for rule in report.steps[0].rules]))
         ends.append((told, shop.rows(spark), shop.ids(spark, "paid__late"), shop.reasons(spark)))
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("bound", [files.CROWDING_BYTES, 0], ids=["small", "large"])
+def test_of_copies_of_a_refused_row_the_one_of_the_first_source_is_kept(
+    spark, tmp_path, monkeypatch, bound
+):
+    monkeypatch.setattr(files, "CROWDING_BYTES", bound)
+    shop, broken = Shop(tmp_path), [order(n, day=10, amount=-1.0) for n in range(60)]
+    landed = [f"file:{shop.land(*broken[start:], *FORMER)}" for start in (40, 20, 0)]
+    report = shop.run()
+    kept = shop.rows(spark, "paid__quarantine", ("row", "_source"))
+    assert kept == Counter((json.dumps(row), landed[2 - n // 20]) for n, row in enumerate(broken))
+    assert (report.counts.quarantined, report.counts.duplicate) == (60, 60 + 2 * len(FORMER))

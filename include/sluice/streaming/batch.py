@@ -95,7 +95,7 @@ def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
                 attempt, told = begin_try(plan, batch.number, batch.taken)
                 lost = batch.taken.lost
                 split = Split(
-                    batch.number, apart.refused, survey.refused, unique, lost, attempt, match
+                    batch.number, apart.refused, survey.refused, unique, lost, attempt, match, large
                 )
                 outcome = write_parts(plan, split, note, may_write)
                 laps.end("write")

@@ -25,7 +25,7 @@ from .written import Given, Unique, Written, check_same
 @dataclass(frozen=True)
 class Split:
     """A batch on its way into its tables. `refused`: rows, `refusals` of them. `lost`: files that
-    could not be read, and why."""
+    could not be read, and why. `large`: its rows are kept where they cost no memory."""
 
     number: int
     refused: DataFrame
@@ -34,6 +34,7 @@ class Split:
     lost: dict[str, str]
     attempt: Attempt
     match: str
+    large: bool
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def write_parts(plan: Plan, split: Split, note: Note, may_write: Callable[[], No
     expected = split.refusals + len(split.lost)
     if expected:
         may_write()
-        refused = write_refused(plan, split.refused, split.lost, split.number, tried)
+        rows, lost = split.refused, split.lost
+        refused = write_refused(plan, rows, lost, split.number, tried, split.large)
         check_same(expected, refused.given, "rows were refused", "came to quarantine", plan.where)
         counts += Counts(quarantined=refused.inserted, duplicate=refused.duplicate)
     unique = split.unique
