@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sluice.sources import files
+from sluice.sources import intake
 from sluice.spark import tables
 from sluice.streaming import apart
 
@@ -33,7 +33,7 @@ KINDS = ["new", "copy", "large", "negative", "broken", "bad copy", "renamed", "e
 KINDS += ["better", "worse"]
 SHOPS = ["files", "ranked", "table", "topic", "large"]
 LARGE = {
-    (files, "CROWDING_BYTES"): 0,
+    (intake, "CROWDING_BYTES"): 0,
     (apart, "FEW"): 0.0,
     (tables, "FEW_ROWS"): 0,
 }

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from sluice.sources import files
+from sluice.sources import intake
 
 from .shop import Shop, order
 
@@ -36,8 +36,8 @@ SHAPES = {
 @pytest.mark.parametrize("late", SHAPES)
 def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkeypatch, late):
     ends = []
-    for name, bound in (("small", files.CROWDING_BYTES), ("large", 0)):
-        monkeypatch.setattr(files, "CROWDING_BYTES", bound)
+    for name, bound in (("small", intake.CROWDING_BYTES), ("large", 0)):
+        monkeypatch.setattr(intake, "CROWDING_BYTES", bound)
         shop, told = Shop(tmp_path / name, dedup={"late": late}), []
         shop.land(*FORMER)
         shop.run()
@@ -53,11 +53,11 @@ def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkey
     assert ends[0] == ends[1]
 
 
-@pytest.mark.parametrize("bound", [files.CROWDING_BYTES, 0], ids=["small", "large"])
+@pytest.mark.parametrize("bound", [intake.CROWDING_BYTES, 0], ids=["small", "large"])
 def test_of_copies_of_a_refused_row_the_one_of_the_first_source_is_kept(
     spark, tmp_path, monkeypatch, bound
 ):
-    monkeypatch.setattr(files, "CROWDING_BYTES", bound)
+    monkeypatch.setattr(intake, "CROWDING_BYTES", bound)
     shop, broken = Shop(tmp_path), [order(n, day=10, amount=-1.0) for n in range(60)]
     landed = [f"file:{shop.land(*broken[start:], *FORMER)}" for start in (40, 20, 0)]
     report = shop.run()

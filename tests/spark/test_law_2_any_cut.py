@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sluice.report import Counts
-from sluice.sources import files
+from sluice.sources import intake
 from sluice.spark import tables
 from sluice.streaming import apart
 
@@ -103,7 +103,7 @@ def test_law_2_the_result_is_that_of_one_batch_however_the_backlog_is_cut(
         try:
             with pytest.MonkeyPatch.context() as patch:
                 if large:  # whose rows are kept on disk, and sorted only where keys are shared
-                    patch.setattr(files, "CROWDING_BYTES", 0)
+                    patch.setattr(intake, "CROWDING_BYTES", 0)
                     patch.setattr(apart, "FEW", 0.0)
                     patch.setattr(tables, "FEW_ROWS", 0)
                 check_cut(spark, folder, backlog, bound, order_by)

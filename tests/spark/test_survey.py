@@ -1,7 +1,7 @@
 """A batch's rules say the same however it is surveyed."""
 
 import pytest
-from sluice.sources import files
+from sluice.sources import intake
 
 from .shop import Shop, order
 
@@ -41,8 +41,8 @@ def test_a_large_batch_shows_the_same_verdicts_and_samples_and_refuses_the_same_
     tmp_path, spark, monkeypatch, hidden, copies
 ):
     verdicts, refused = [], []
-    for name, bound in (("small", files.CROWDING_BYTES), ("large", 0)):
-        monkeypatch.setattr(files, "CROWDING_BYTES", bound)
+    for name, bound in (("small", intake.CROWDING_BYTES), ("large", 0)):
+        monkeypatch.setattr(intake, "CROWDING_BYTES", bound)
         shop = Shop(tmp_path / name, rules=RULES)
         shop.write(pii=hidden)
         amounts = [-3.0, 5.0, -1.5, 95.0, 99.0, 7.0]

@@ -1,9 +1,8 @@
 """Where a step's rows come from, as Spark reads them."""
 
 from .choose import INTAKES, Found, find_statics, open_inputs, rehearse_inputs
-from .files import CROWDING_BYTES
 from .inputs import Inputs, Statics
-from .intake import BatchInput, Intake, Opening, Room
+from .intake import CROWDING_BYTES, BatchInput, Intake, Opening, Room
 from .static import StaticTable
 from .static_topic import StaticTopic
 

@@ -22,13 +22,10 @@ from ..spark.failure import UnplannedFiles, UnreadableFile
 from ..spec import FileSource
 from ..storage import depth_below, in_bucket, is_remote, open_path
 from .file_stream import Place, open_stream
-from .intake import UNPACKED, BatchInput, Intake, Opening, Room
+from .intake import UNPACKED, BatchInput, Intake, Opening, Room, crowds
 from .named import write_names
 from .parse.headers import why_unpackable
 from .parse.layouts import EMBEDDED, Layout, find_layouts, has_layouts, reads_whole_files
-
-CROWDING_BYTES = 64 * 10**6
-"""Size of a batch's files above which its rows are kept on disk."""
 
 
 class FileIntake(Intake[FileSource]):
@@ -127,7 +124,7 @@ class FileIntake(Intake[FileSource]):
             scan=self._scan,
             lost=lost,
             costly=size > 0,
-            large=size > CROWDING_BYTES,
+            large=crowds(size),
         )
 
     @property

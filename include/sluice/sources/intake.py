@@ -16,9 +16,16 @@ Kind = TypeVar("Kind", bound=SourceKind)
 
 UNPACKED = 6
 """How many bytes of text a byte of a packed or columnar file stands for, about."""
+CROWDING_BYTES = 64 * 10**6
+"""Text of rows of a batch above which they are kept on disk."""
 IN_MEMORY = 0.3
 """Of the bytes of a batch whose rows lie on disks, those of one whose rows are kept in memory or
 sorted as a whole."""
+
+
+def crowds(size: int) -> bool:
+    """Whether rows of so many bytes of text would crowd the memory, if they were kept there."""
+    return size > CROWDING_BYTES
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,10 @@ class BatchInput:
     fetched: bool = False
     """True where a second pass would ask a server for the records again, which may then have fewer:
     what is counted and what is written is read once."""
+
+    def crowds_with(self, rows: int, records: int) -> bool:
+        """Whether some of its rows would crowd the memory. Args: records: that it holds."""
+        return self.large and crowds(self.bytes * rows // max(records, 1))
 
 
 @dataclass(frozen=True)

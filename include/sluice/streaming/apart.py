@@ -9,6 +9,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..sources import BatchInput
 from ..spark.columns import COPIES, KEY_HASH, hash_key
 from ..spark.kept import keep_rows
 from .plan import Plan
@@ -37,10 +38,12 @@ class Shared:
 
 @dataclass(frozen=True)
 class Apart:
-    """`refused`: judged rows. `shared`: None where all rows to be written are looked at alike."""
+    """`refused`: judged rows; `crowding` where keeping as many would crowd the memory. `shared`:
+    None where all rows to be written are looked at alike."""
 
     refused: DataFrame
     shared: Shared | None = None
+    crowding: bool = False
 
 
 def is_writable(plan: Plan, watermark_ms: int) -> Column:
@@ -56,11 +59,11 @@ def count_writable(plan: Plan, survey: Survey) -> int:
 
 @contextmanager
 def set_apart(
-    plan: Plan, frame: DataFrame, survey: Survey, watermark_ms: int, large: bool
+    plan: Plan, frame: DataFrame, survey: Survey, watermark_ms: int, taken: BatchInput
 ) -> Iterator[Apart]:
     """Set apart rows of a judged batch. Of a large one, those of either kind that are few beside
     the good ones are kept, once they are first asked for; else all rows are read again for them."""
-    if not large:
+    if not taken.large:
         yield Apart(frame.where(is_refused()))
         return
     with _count_shared(plan, frame, survey, watermark_ms) as (hashes, count):
@@ -70,10 +73,13 @@ def set_apart(
         most = _FEW_AGAIN * survey.good
         few_refused, few_shared = 0 < survey.refused <= most, 0 < count <= most
         few = [is_refused()] * few_refused + [F.col(_SHARED)] * few_shared
-        with _keep(marked, few) as kept:
+        kept_rows = survey.refused * few_refused + count * few_shared
+        records = max(survey.read, survey.made)
+        with _keep(marked, few, taken.crowds_with(kept_rows, records)) as kept:
             refused = (kept if few_refused else frame).where(is_refused())
             rows = (kept if few_shared else marked).where(_SHARED)
-            yield Apart(refused, None if hashes is None else Shared(hashes, rows, count))
+            shared = None if hashes is None else Shared(hashes, rows, count)
+            yield Apart(refused, shared, taken.crowds_with(survey.refused, records))
 
 
 @contextmanager
@@ -105,10 +111,10 @@ def _mark(plan: Plan, frame: DataFrame, hashes: DataFrame, writable: Column) -> 
 
 
 @contextmanager
-def _keep(rows: DataFrame, wanted: list[Column]) -> Iterator[DataFrame]:
-    """Those of the rows for which one of these holds, kept on disk; all as they are without any."""
+def _keep(rows: DataFrame, wanted: list[Column], on_disk: bool) -> Iterator[DataFrame]:
+    """Those of the rows for which one of these holds, kept; all as they are without any."""
     if not wanted:
         yield rows
         return
-    with keep_rows(rows.where(reduce(Column.__or__, wanted)), on_disk=True) as kept:
+    with keep_rows(rows.where(reduce(Column.__or__, wanted)), on_disk) as kept:
         yield kept

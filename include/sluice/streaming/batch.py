@@ -94,9 +94,7 @@ def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
                 may_write()
                 attempt, told = begin_try(plan, batch.number, batch.taken)
                 lost = batch.taken.lost
-                split = Split(
-                    batch.number, apart.refused, survey.refused, unique, lost, attempt, match, large
-                )
+                split = Split(batch.number, apart, survey.refused, unique, lost, attempt, match)
                 outcome = write_parts(plan, split, note, may_write)
                 laps.end("write")
             # After the turn: this only reads, so no other writer need wait for it.
@@ -161,7 +159,7 @@ def _survey(
         # Few rows of a large batch are wide ones, and a sink may be slow, row by row.
         if source is not None and plan.target.exists and not large:
             rows = gather(rows, max(survey.read, survey.made))
-        with set_apart(plan, rows, survey, watermark_ms, large) as apart:
+        with set_apart(plan, rows, survey, watermark_ms, batch.taken) as apart:
             if later:
                 survey = add_samples(survey, lookout, rows, apart.refused)
             yield rows, apart, survey

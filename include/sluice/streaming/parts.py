@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..checkpoint import Attempt
@@ -13,6 +12,7 @@ from ..spark.kept import keep_rows
 from ..spark.table_setup import table_exists
 from ..spark.tables import Commit, Keyed, Transaction, frame_of, narrow, without
 from ..spark.writes import append, insert_new
+from .apart import Apart
 from .note import Note
 from .plan import Plan
 from .quarantine import write_refused
@@ -24,17 +24,16 @@ from .written import Given, Unique, Written, check_same
 
 @dataclass(frozen=True)
 class Split:
-    """A batch on its way into its tables. `refused`: rows, `refusals` of them. `lost`: files that
-    could not be read, and why. `large`: its rows are kept where they cost no memory."""
+    """A batch on its way into its tables. `apart`: with the refused rows, `refusals` of them.
+    `lost`: files that could not be read, and why."""
 
     number: int
-    refused: DataFrame
+    apart: Apart
     refusals: int
     unique: Unique
     lost: dict[str, str]
     attempt: Attempt
     match: str
-    large: bool
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,7 @@ def write_parts(plan: Plan, split: Split, note: Note, may_write: Callable[[], No
     expected = split.refusals + len(split.lost)
     if expected:
         may_write()
-        rows, lost = split.refused, split.lost
-        refused = write_refused(plan, rows, lost, split.number, tried, split.large)
+        refused = write_refused(plan, split.apart, split.lost, split.number, tried)
         check_same(expected, refused.given, "rows were refused", "came to quarantine", plan.where)
         counts += Counts(quarantined=refused.inserted, duplicate=refused.duplicate)
     unique = split.unique

@@ -30,6 +30,7 @@ from ..spark.columns import (
 from ..spark.kept import keep_rows
 from ..spark.tables import Keyed, Transaction
 from ..spark.writes import append, insert_new
+from .apart import Apart
 from .plan import Plan
 from .tries import unfinished
 from .written import Given, Written
@@ -108,12 +109,7 @@ def _reduce(rows: DataFrame) -> DataFrame:
 
 
 def write_refused(
-    plan: Plan,
-    refused: DataFrame,
-    files: dict[str, str],
-    number: int,
-    txn: Transaction,
-    large: bool,
+    plan: Plan, apart: Apart, files: dict[str, str], number: int, txn: Transaction
 ) -> Written:
     """Write the refused rows of a judged batch; a copy of one that is there already is not
     written again.
@@ -121,8 +117,8 @@ def write_refused(
     Args:
         files: unreadable ones and why; each is one row.
         number: of the batch. txn: the key of this try; its note names the run.
-        large: rows are kept where they cost no memory.
     """
+    refused = apart.refused
     rows = _refused_rows(refused, plan.columns)
     if files:
         rows = rows.unionByName(_unreadable_rows(refused.sparkSession, files))
@@ -136,7 +132,7 @@ def write_refused(
     if plan.step.dedup is None and plan.refresh is None:
         commit = append(path, rows.withColumns(stamps).select(*SCHEMA.names), txn)
         return Written(given=commit.given, inserted=commit.inserted)
-    with keep_rows(_reduce(rows).withColumns(stamps), large) as kept_rows:
+    with keep_rows(_reduce(rows).withColumns(stamps), apart.crowding) as kept_rows:
         given, keys = kept_rows.agg(F.sum(COPIES), F.count(F.lit(1))).collect()[0]
         new = Keyed(kept_rows.select(*SCHEMA.names), keys, ["_row_hash"])
         abandoned = unfinished(plan, path, refused.sparkSession)
