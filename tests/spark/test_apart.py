@@ -31,14 +31,24 @@ SHAPES = {
     "keep": ("few copies, many refused", "most are copies"),
 }
 """The shapes that a pipeline meets one after the other, by what it does with late rows."""
+LARGE = (intake, "CROWDING_BYTES", 0)
+SIZES = {
+    "small": [],
+    "large": [LARGE],
+    "large, little apart": [LARGE, (intake.BatchInput, "crowds_with", lambda *_: False)],
+}
+"""What makes a batch and what is set apart of it go the way of larger ones, which are kept on
+disk."""
 
 
 @pytest.mark.parametrize("late", SHAPES)
 def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkeypatch, late):
     ends = []
-    for name, bound in (("small", intake.CROWDING_BYTES), ("large", 0)):
-        monkeypatch.setattr(intake, "CROWDING_BYTES", bound)
-        shop, told = Shop(tmp_path / name, dedup={"late": late}), []
+    sizes = SIZES if late == "drop" else ["small", "large"]  # these are kept apart alike
+    for size in sizes:
+        for patch in SIZES[size]:
+            monkeypatch.setattr(*patch)
+        shop, told = Shop(tmp_path / size, dedup={"late": late}), []
         shop.land(*FORMER)
         shop.run()
         for number, shape in enumerate(SHAPES[late], 1):
@@ -50,14 +60,15 @@ def test_large_batches_of_any_shape_end_as_small_ones_do(spark, tmp_path, monkey
             counts = {fate: getattr(report.counts, fate) for fate in FATES}
             told.append((counts, [vars(rule) for rule in report.steps[0].rules]))
         ends.append((told, shop.rows(spark), shop.ids(spark, "paid__late"), shop.reasons(spark)))
-    assert ends[0] == ends[1]
+    assert ends == ends[:1] * len(sizes)
 
 
-@pytest.mark.parametrize("bound", [intake.CROWDING_BYTES, 0], ids=["small", "large"])
+@pytest.mark.parametrize("size", ["small", "large"])
 def test_of_copies_of_a_refused_row_the_one_of_the_first_source_is_kept(
-    spark, tmp_path, monkeypatch, bound
+    spark, tmp_path, monkeypatch, size
 ):
-    monkeypatch.setattr(intake, "CROWDING_BYTES", bound)
+    for patch in SIZES[size]:
+        monkeypatch.setattr(*patch)
     shop, broken = Shop(tmp_path), [order(n, day=10, amount=-1.0) for n in range(60)]
     landed = [f"file:{shop.land(*broken[start:], *FORMER)}" for start in (40, 20, 0)]
     report = shop.run()

@@ -27,6 +27,16 @@ _SHARED = "_shared"
 
 
 @dataclass(frozen=True)
+class Refused:
+    """Judged rows that are refused, `count` of them; `crowding` where keeping as many would crowd
+    the memory."""
+
+    rows: DataFrame
+    count: int
+    crowding: bool = False
+
+
+@dataclass(frozen=True)
 class Shared:
     """Rows to be written of which another one may have the key. `hashes`: of their keys, as
     `_key_hash`, each once. `rows`: as they were judged, `count` of them."""
@@ -38,12 +48,10 @@ class Shared:
 
 @dataclass(frozen=True)
 class Apart:
-    """`refused`: judged rows; `crowding` where keeping as many would crowd the memory. `shared`:
-    None where all rows to be written are looked at alike."""
+    """`shared`: None where all rows to be written are looked at alike."""
 
-    refused: DataFrame
+    refused: Refused
     shared: Shared | None = None
-    crowding: bool = False
 
 
 def is_writable(plan: Plan, watermark_ms: int) -> Column:
@@ -64,7 +72,7 @@ def set_apart(
     """Set apart rows of a judged batch. Of a large one, those of either kind that are few beside
     the good ones are kept, once they are first asked for; else all rows are read again for them."""
     if not taken.large:
-        yield Apart(frame.where(is_refused()))
+        yield Apart(Refused(frame.where(is_refused()), survey.refused))
         return
     with _count_shared(plan, frame, survey, watermark_ms) as (hashes, count):
         marked = frame.withColumn(_SHARED, F.lit(False))
@@ -76,10 +84,11 @@ def set_apart(
         kept_rows = survey.refused * few_refused + count * few_shared
         records = max(survey.read, survey.made)
         with _keep(marked, few, taken.crowds_with(kept_rows, records)) as kept:
-            refused = (kept if few_refused else frame).where(is_refused())
+            rows = (kept if few_refused else frame).where(is_refused())
+            crowding = taken.crowds_with(survey.refused, records)
+            refused = Refused(rows, survey.refused, crowding)
             rows = (kept if few_shared else marked).where(_SHARED)
-            shared = None if hashes is None else Shared(hashes, rows, count)
-            yield Apart(refused, shared, taken.crowds_with(survey.refused, records))
+            yield Apart(refused, None if hashes is None else Shared(hashes, rows, count))
 
 
 @contextmanager

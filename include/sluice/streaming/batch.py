@@ -94,7 +94,7 @@ def _judge_rows(plan: Plan, rights: Rights, batch: Batch, laps: Laps) -> Result:
                 may_write()
                 attempt, told = begin_try(plan, batch.number, batch.taken)
                 lost = batch.taken.lost
-                split = Split(batch.number, apart, survey.refused, unique, lost, attempt, match)
+                split = Split(batch.number, apart.refused, unique, lost, attempt, match)
                 outcome = write_parts(plan, split, note, may_write)
                 laps.end("write")
             # After the turn: this only reads, so no other writer need wait for it.
@@ -161,7 +161,7 @@ def _survey(
             rows = gather(rows, max(survey.read, survey.made))
         with set_apart(plan, rows, survey, watermark_ms, batch.taken) as apart:
             if later:
-                survey = add_samples(survey, lookout, rows, apart.refused)
+                survey = add_samples(survey, lookout, rows, apart.refused.rows)
             yield rows, apart, survey
 
 

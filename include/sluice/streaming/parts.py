@@ -12,7 +12,7 @@ from ..spark.kept import keep_rows
 from ..spark.table_setup import table_exists
 from ..spark.tables import Commit, Keyed, Transaction, frame_of, narrow, without
 from ..spark.writes import append, insert_new
-from .apart import Apart
+from .apart import Refused
 from .note import Note
 from .plan import Plan
 from .quarantine import write_refused
@@ -24,12 +24,10 @@ from .written import Given, Unique, Written, check_same
 
 @dataclass(frozen=True)
 class Split:
-    """A batch on its way into its tables. `apart`: with the refused rows, `refusals` of them.
-    `lost`: files that could not be read, and why."""
+    """A batch on its way into its tables. `lost`: files that could not be read, and why."""
 
     number: int
-    apart: Apart
-    refusals: int
+    refused: Refused
     unique: Unique
     lost: dict[str, str]
     attempt: Attempt
@@ -53,10 +51,10 @@ def write_parts(plan: Plan, split: Split, note: Note, may_write: Callable[[], No
     """
     counts = note.counts
     tried = Transaction(plan.place.app_id, split.attempt.version, {"run_id": note.run_id})
-    expected = split.refusals + len(split.lost)
+    expected = split.refused.count + len(split.lost)
     if expected:
         may_write()
-        refused = write_refused(plan, split.apart, split.lost, split.number, tried)
+        refused = write_refused(plan, split.refused, split.lost, split.number, tried)
         check_same(expected, refused.given, "rows were refused", "came to quarantine", plan.where)
         counts += Counts(quarantined=refused.inserted, duplicate=refused.duplicate)
     unique = split.unique
